@@ -2,7 +2,9 @@
 
 import argparse
 import filecmp
+import os
 import re
+import shutil
 import sys
 import tempfile
 from importlib.resources import files
@@ -14,6 +16,15 @@ PROTOS = Path(__file__).parent
 TARGET = PROTOS.parent / "services" / "pb"
 
 
+def plugin(name: str) -> str:
+    """The flag that names a protoc plugin, looked for beside this interpreter before PATH."""
+    folders = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    found = shutil.which(name, path=folders)
+    if found is None:
+        sys.exit(f"{name} is not installed: pip install -e '.[test]'")
+    return f"--plugin={name}={found}"
+
+
 def generate(out: Path) -> None:
     """Compile every .proto below PROTOS into ``out`` as a package that lives at services.pb."""
     sources = sorted(str(path.relative_to(PROTOS)) for path in PROTOS.rglob("*.proto"))
@@ -23,10 +34,12 @@ def generate(out: Path) -> None:
             "protoc",
             f"-I{PROTOS}",
             f"-I{include}",
+            plugin("protoc-gen-mypy"),
+            plugin("protoc-gen-mypy_grpc"),
             f"--python_out={out}",
-            f"--mypy_out={out}",
+            f"--mypy_out=quiet:{out}",
             f"--grpc_python_out={out}",
-            f"--mypy_grpc_out={out}",
+            f"--mypy_grpc_out=quiet:{out}",
             *sources,
         ]
     )
@@ -66,13 +79,15 @@ def main() -> None:
         generate(out)
         if check:
             sys.exit(0 if same(out, TARGET) else "services/pb is stale: run python protos/generate.py")
+        for path in sorted(TARGET.rglob("*_pb2*.py*")):
+            if "__pycache__" not in path.parts and not (out / path.relative_to(TARGET)).exists():
+                path.unlink()
         for path in sorted(out.rglob("*")):
             goal = TARGET / path.relative_to(out)
             if path.is_dir():
                 goal.mkdir(parents=True, exist_ok=True)
             else:
                 goal.write_bytes(path.read_bytes())
-        (TARGET / "__init__.py").write_bytes((out / "__init__.py").read_bytes())
 
 
 if __name__ == "__main__":

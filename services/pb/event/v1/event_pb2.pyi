@@ -144,6 +144,7 @@ class Event(_message.Message):
     TIME_GIVEN_FIELD_NUMBER: _builtins.int
     DEAL_VOIDED_FIELD_NUMBER: _builtins.int
     TURN_EXPIRED_FIELD_NUMBER: _builtins.int
+    THROW_REFUSED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def table_opened(self) -> Global___TableOpened:
         """The table was founded: always the first event."""
@@ -224,6 +225,10 @@ class Event(_message.Message):
     def turn_expired(self) -> Global___TurnExpired:
         """A wait ran out and the server acted for the seat; stands before what it did."""
 
+    @_builtins.property
+    def throw_refused(self) -> Global___ThrowRefused:
+        """A throw was tried that the rules do not allow now; nothing was played."""
+
     def __init__(
         self,
         *,
@@ -247,12 +252,13 @@ class Event(_message.Message):
         time_given: Global___TimeGiven | None = ...,
         deal_voided: Global___DealVoided | None = ...,
         turn_expired: Global___TurnExpired | None = ...,
+        throw_refused: Global___ThrowRefused | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "throw_refused", b"throw_refused", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "throw_refused", b"throw_refused", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "seat_taken", "seat_left", "seed_committed", "seat_ready", "deal_started", "declared", "passed", "declaring_closed", "kitty_taken", "buried", "cards_played", "trick_taken", "deal_scored", "match_ended", "table_closed", "auto_play_set", "time_given", "deal_voided", "turn_expired"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "seat_taken", "seat_left", "seed_committed", "seat_ready", "deal_started", "declared", "passed", "declaring_closed", "kitty_taken", "buried", "cards_played", "trick_taken", "deal_scored", "match_ended", "table_closed", "auto_play_set", "time_given", "deal_voided", "turn_expired", "throw_refused"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -1267,3 +1273,34 @@ class TurnExpired(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___TurnExpired: _TypeAlias = TurnExpired  # noqa: Y015
+
+@_typing.final
+class ThrowRefused(_message.Message):
+    """A leader tried a throw that the rules do not allow because of what the other hands hold or lack. It tells something
+    about those hands, so everybody is told it. The cards stay in hand, the turn goes on, and no second throw is looked
+    at in it.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    CARDS_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who tried it."""
+    @_builtins.property
+    def cards(self) -> _containers.RepeatedScalarFieldContainer[_card_pb2.Card.ValueType]:
+        """The cards that were tried."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        cards: _abc.Iterable[_card_pb2.Card.ValueType] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cards", b"cards", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ThrowRefused: _TypeAlias = ThrowRefused  # noqa: Y015

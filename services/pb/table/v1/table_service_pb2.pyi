@@ -8,8 +8,9 @@ binds seats to players, so there is no other proof of a seat. Errors are google.
 (domain "shengji.table", reason one of `Reason` without its prefix), a LocalizedMessage in the language of
 `accept-language` (zh or en), RetryInfo where a retry helps, and `Owed` for a follow that the rules refuse.
 Malformed input is INVALID_ARGUMENT, a move against the rules or the phase FAILED_PRECONDITION, somebody else's
-seat or table PERMISSION_DENIED, a lost race ABORTED, an unknown table NOT_FOUND, too much RESOURCE_EXHAUSTED, and
-what cannot be recorded now UNAVAILABLE: then the outcome is unknown, and the same command id may be sent again.
+seat or table PERMISSION_DENIED, a lost race ABORTED, a command id used for something else ALREADY_EXISTS, an unknown
+table NOT_FOUND, too much RESOURCE_EXHAUSTED, no valid token UNAUTHENTICATED, and what cannot be recorded now
+UNAVAILABLE: then the outcome is unknown, and the same command id may be sent again.
 """
 
 from collections import abc as _abc
@@ -159,13 +160,21 @@ class CreateTableResponse(_message.Message):
     TABLE_ID_FIELD_NUMBER: _builtins.int
     RECEIPT_FIELD_NUMBER: _builtins.int
     SPECTATOR_CODE_FIELD_NUMBER: _builtins.int
+    SEATS_FIELD_NUMBER: _builtins.int
+    RESUME_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table's id."""
     spectator_code: _builtins.str
     """What a spectator must show when spectators are LINK; empty otherwise."""
+    resume: _builtins.str
+    """A resume token: a watch with it as `after` tells everything that follows the founding."""
     @_builtins.property
     def receipt(self) -> Global___Receipt:
         """Where the command was recorded."""
+
+    @_builtins.property
+    def seats(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Seat]:
+        """The four seats as founded, free ones included; bots have got their player ids."""
 
     def __init__(
         self,
@@ -173,10 +182,12 @@ class CreateTableResponse(_message.Message):
         table_id: _builtins.str = ...,
         receipt: Global___Receipt | None = ...,
         spectator_code: _builtins.str = ...,
+        seats: _abc.Iterable[_event_pb2.Seat] | None = ...,
+        resume: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt", "spectator_code", b"spectator_code", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt", "resume", b"resume", "seats", b"seats", "spectator_code", b"spectator_code", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -194,7 +194,8 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetView(self, request, context):
-        """One look at a table. With `min_version` the answer waits (at most 5 s) until the table is at least there.
+        """One look at a table. With `min_version` the answer waits until the table is at least there; when it is not in 5 s,
+        the answer is UNAVAILABLE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -216,7 +217,9 @@ class TableServiceServicer:
 
     def Watch(self, request, context):
         """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
-        follows a resume token, for the whole life of the table and alike on every replica.
+        follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
+        minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
+        may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -8,8 +8,9 @@ binds seats to players, so there is no other proof of a seat. Errors are google.
 (domain "shengji.table", reason one of `Reason` without its prefix), a LocalizedMessage in the language of
 `accept-language` (zh or en), RetryInfo where a retry helps, and `Owed` for a follow that the rules refuse.
 Malformed input is INVALID_ARGUMENT, a move against the rules or the phase FAILED_PRECONDITION, somebody else's
-seat or table PERMISSION_DENIED, a lost race ABORTED, an unknown table NOT_FOUND, too much RESOURCE_EXHAUSTED, and
-what cannot be recorded now UNAVAILABLE: then the outcome is unknown, and the same command id may be sent again.
+seat or table PERMISSION_DENIED, a lost race ABORTED, a command id used for something else ALREADY_EXISTS, an unknown
+table NOT_FOUND, too much RESOURCE_EXHAUSTED, no valid token UNAUTHENTICATED, and what cannot be recorded now
+UNAVAILABLE: then the outcome is unknown, and the same command id may be sent again.
 """
 
 from collections import abc as _abc
@@ -65,14 +66,18 @@ class TableServiceStub:
     SetAutoPlay: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.SetAutoPlayRequest, _table_service_pb2.SetAutoPlayResponse]
     """Let the server play the caller's seat, or take it back."""
     GetView: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.GetViewRequest, _table_service_pb2.GetViewResponse]
-    """One look at a table. With `min_version` the answer waits (at most 5 s) until the table is at least there."""
+    """One look at a table. With `min_version` the answer waits until the table is at least there; when it is not in 5 s,
+    the answer is UNAVAILABLE.
+    """
     LegalPlays: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.LegalPlaysRequest, _table_service_pb2.LegalPlaysResponse]
     """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
     GetRules: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.GetRulesRequest, _table_service_pb2.GetRulesResponse]
     """The rules of a table, of a preset, or the names of all presets."""
     Watch: _grpc.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]
     """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
-    follows a resume token, for the whole life of the table and alike on every replica.
+    follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
+    minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
+    may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
     """
 
 @_typing.type_check_only
@@ -103,14 +108,18 @@ class TableServiceAsyncStub(TableServiceStub):
     SetAutoPlay: _aio.UnaryUnaryMultiCallable[_table_service_pb2.SetAutoPlayRequest, _table_service_pb2.SetAutoPlayResponse]  # type: ignore[assignment]
     """Let the server play the caller's seat, or take it back."""
     GetView: _aio.UnaryUnaryMultiCallable[_table_service_pb2.GetViewRequest, _table_service_pb2.GetViewResponse]  # type: ignore[assignment]
-    """One look at a table. With `min_version` the answer waits (at most 5 s) until the table is at least there."""
+    """One look at a table. With `min_version` the answer waits until the table is at least there; when it is not in 5 s,
+    the answer is UNAVAILABLE.
+    """
     LegalPlays: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LegalPlaysRequest, _table_service_pb2.LegalPlaysResponse]  # type: ignore[assignment]
     """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
     GetRules: _aio.UnaryUnaryMultiCallable[_table_service_pb2.GetRulesRequest, _table_service_pb2.GetRulesResponse]  # type: ignore[assignment]
     """The rules of a table, of a preset, or the names of all presets."""
     Watch: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]  # type: ignore[assignment]
     """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
-    follows a resume token, for the whole life of the table and alike on every replica.
+    follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
+    minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
+    may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
     """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -210,7 +219,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.GetViewRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_service_pb2.GetViewResponse, _abc.Awaitable[_table_service_pb2.GetViewResponse]]:
-        """One look at a table. With `min_version` the answer waits (at most 5 s) until the table is at least there."""
+        """One look at a table. With `min_version` the answer waits until the table is at least there; when it is not in 5 s,
+        the answer is UNAVAILABLE.
+        """
 
     @_abc_1.abstractmethod
     def LegalPlays(
@@ -235,7 +246,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_table_service_pb2.WatchResponse], _abc.AsyncIterator[_table_service_pb2.WatchResponse]]:
         """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
-        follows a resume token, for the whole life of the table and alike on every replica.
+        follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
+        minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
+        may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
         """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

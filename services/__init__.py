@@ -1,0 +1,1 @@
+"""Everything that runs: the rules and the game (pure), and the services around them."""

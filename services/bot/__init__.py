@@ -1,0 +1,1 @@
+"""The bot service: plays the seats of bots through the public API of the table service."""

@@ -1,0 +1,1 @@
+"""The `shengji` command: one module a subcommand, and what they share."""

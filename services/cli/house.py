@@ -1,0 +1,102 @@
+"""The whole house on one machine: nats-server, the table service and the bot service, on one data folder."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from services.cli.supervisor import ChildDied, Supervisor, service_command
+from services.shell.keys import master_keys, signing_key
+from services.shell.nats_server import NatsServer, free_port
+
+PLAYER_ISSUER: Final = "local"
+"""Signs players' tokens on this machine; its key is DATA/keys/local.key."""
+BOT_ISSUER: Final = "bots"
+_READY_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class HouseOptions:
+    """How a house is started."""
+
+    data: Path
+    table_listen: str = "127.0.0.1:0"
+    think_ms: int = 0
+    """Least time between a change of a table and a bot's answer, so that people can follow."""
+    insecure_entropy: str = ""
+    master_keys: str = ""
+    """``id:hex``; empty: DATA/keys."""
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """A running house."""
+
+    nats: NatsServer
+    supervisor: Supervisor
+    table: str
+    """The address of the table service, host:port."""
+
+
+@asynccontextmanager
+async def open_house(options: HouseOptions) -> AsyncIterator[House]:
+    """Start everything, and drain everything at the end, clients' side first.
+
+    Raises:
+        NatsServerError: nats-server cannot run.
+        ChildDied: a service ended while it was starting.
+    """
+    data = options.data
+    for issuer in (PLAYER_ISSUER, BOT_ISSUER):
+        signing_key(data, issuer)
+    master_keys(data, options.master_keys)
+    nats = NatsServer(data / "nats")
+    await nats.start()
+    try:
+        async with Supervisor(data) as supervisor:
+            listen = options.table_listen
+            if listen.endswith(":0"):
+                listen = f"{listen.removesuffix(':0')}:{free_port()}"
+            env = {"SHENGJI_DATA": str(data), "SHENGJI_NATS": nats.url}
+            secret = {"SHENGJI_MASTER_KEYS": options.master_keys} if options.master_keys else {}
+            secret |= (
+                {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy} if options.insecure_entropy else {}
+            )
+            await supervisor.start(
+                "table", service_command("table"), {**env, **secret, "SHENGJI_LISTEN": listen}
+            )
+            await _ready(supervisor, listen)
+            thinking = {"SHENGJI_TABLE": listen, "SHENGJI_THINK_MS": str(options.think_ms)}
+            await supervisor.start("bot", service_command("bot"), {**env, **thinking})
+            yield House(nats, supervisor, listen)
+    finally:
+        await nats.stop()
+
+
+async def _ready(supervisor: Supervisor, address: str) -> None:
+    """Wait until a service says SERVING."""
+    dead = asyncio.create_task(supervisor.watch())
+    try:
+        async with grpc.aio.insecure_channel(address) as channel, asyncio.timeout(_READY_SECONDS):
+            health = HealthStub(channel)
+            while True:
+                if dead.done():
+                    dead.result()
+                try:
+                    answer = await health.Check(HealthCheckRequest(), wait_for_ready=False)
+                    if answer.status == HealthCheckResponse.SERVING:
+                        return
+                except grpc.aio.AioRpcError:
+                    pass
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        raise ChildDied("the table service", 0, supervisor.log_of("table")) from None
+    finally:
+        dead.cancel()
+        await asyncio.gather(dead, return_exceptions=True)

@@ -1,0 +1,99 @@
+"""`shengji replay` and `shengji verify`: what the log of a data folder holds."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from services.cli.data import DataInUse, default_data
+from services.cli.reading import LogReader, reader_of
+from services.cli.render import MatchPrinter
+from services.cli.verifying import print_report, verify_in
+from services.game.errors import ShengjiError
+from services.game.ids import TableId
+from services.game.keys import Keyring, seal_after, with_revealed
+from services.game.seal import open_commit
+from services.game.verify import read_chain
+from services.game.wire import rules_from_wire
+from services.shell.broker import BrokerError
+from services.shell.log_store import Unavailable
+from services.shell.nats_server import NatsServerError
+
+_data = click.option(
+    "--data", type=click.Path(path_type=Path), default=None, help="Folder to read [$XDG_DATA_HOME/shengji]."
+)
+_FAULTS = (DataInUse, NatsServerError, BrokerError, Unavailable, ShengjiError)
+
+
+@click.command()
+@click.argument("table", required=False)
+@_data
+@click.option("--head", default=None, help="The hash of the newest commit (hex) as known from elsewhere.")
+def verify(table: str | None, data: Path | None, head: str | None) -> None:
+    """Verify a table's log, or all of them: chain, shuffles, seals and every decision.
+
+    Works while services run on the folder and when none does. Exit status 0 only when everything is sound.
+    What is checked and how, so that you can write your own verifier, stands in services/game/README.md.
+    """
+    try:
+        expected = bytes.fromhex(head) if head else None
+    except ValueError:
+        raise click.UsageError("--head is not hex") from None
+    try:
+        sound = asyncio.run(_verify(data or default_data(), table, expected))
+    except _FAULTS as error:
+        raise click.ClickException(str(error)) from None
+    sys.exit(0 if sound else 1)
+
+
+async def _verify(data: Path, table: str | None, head: bytes | None) -> bool:
+    console = Console(highlight=False)
+    sound = True
+    async with reader_of(data) as reader:
+        for table_id in [table] if table else await reader.tables():
+            report = await verify_in(reader, table_id, head)
+            print_report(console, table_id, report)
+            sound = sound and report.ok and report.versions > 0
+    return sound
+
+
+@click.command()
+@click.argument("table", required=False)
+@_data
+def replay(table: str | None, data: Path | None) -> None:
+    """Print a recorded match from the log, or list the tables when there are several.
+
+    Deals that are over are shown with all hands; an open deal shows what is public.
+    """
+    try:
+        asyncio.run(_replay(data or default_data(), table))
+    except _FAULTS as error:
+        raise click.ClickException(str(error)) from None
+
+
+async def _replay(data: Path, table: str | None) -> None:
+    async with reader_of(data) as reader:
+        tables = [table] if table else await reader.tables()
+        if len(tables) != 1:
+            for table_id in tables:
+                click.echo(table_id)
+            return
+        await _print_match(reader, tables[0])
+
+
+async def _print_match(reader: LogReader, table_id: str) -> None:
+    commits = read_chain(TableId.parse(table_id), await reader.commits(table_id))
+    events = [event for commit in commits for event in commit.events]
+    keyring = with_revealed(Keyring(), table_id, events)
+    founded = events[0].table_opened
+    players = [seat.player_id or "free" for seat in founded.seats]
+    printer = MatchPrinter(Console(highlight=False), rules_from_wire(founded.rules), players)
+    printer.heading(table_id)
+    current = None
+    for commit in commits:
+        printer.events(open_commit(commit, current=current, keyring=keyring).events)
+        for event in commit.events:
+            current = seal_after(event, current)
+    printer.summary()

@@ -1,0 +1,71 @@
+"""`shengji table` and `shengji bot`: one service alone, its flags made from its declared settings."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_origin
+
+import click
+
+from services.bot.app import serve as serve_bot
+from services.bot.config import BotConfig
+from services.shell.config import ConfigError, load, settings
+from services.table.app import serve as serve_table
+from services.table.config import TableConfig
+
+_CLICK_TYPES: dict[Any, Any] = {
+    int: int,
+    float: float,
+    str: str,
+    bool: bool,
+    Path: click.Path(path_type=Path),
+}
+
+
+def flags_of(config: type) -> Callable[[Any], Any]:
+    """A decorator that gives a command one flag for each public setting of a configuration."""
+
+    def decorate(command: Any) -> Any:
+        for item in reversed(settings(config)):
+            if item.setting.hidden or item.setting.secret:
+                continue
+            listed = get_origin(item.kind) is tuple
+            shown = ",".join(item.default) if listed else item.default
+            command = click.option(
+                item.flag,
+                item.name,
+                type=str if listed else _CLICK_TYPES[item.kind],
+                default=None,
+                help=f"{item.setting.help} [{item.variable}; default {shown if shown != '' else 'none'}]",
+            )(command)
+        return command
+
+    return decorate
+
+
+def loaded(config: type[Any], flags: dict[str, object]) -> Any:
+    """A configuration from flags, variables and defaults, in that order; what cannot be ends the command."""
+    try:
+        return load(config, flags)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+
+
+@click.command()
+@flags_of(TableConfig)
+def table(**flags: object) -> None:
+    """Run a table service: the gRPC API of tables.
+
+    Any number of replicas may run on one NATS; each can serve every table.
+    """
+    asyncio.run(serve_table(loaded(TableConfig, flags)))
+
+
+@click.command()
+@flags_of(BotConfig)
+def bot(**flags: object) -> None:
+    """Run a bot service: it plays every seat that a bot was named for.
+
+    Any number of replicas may run on one NATS. It holds no master key and never writes to the log.
+    """
+    asyncio.run(serve_bot(loaded(BotConfig, flags)))

@@ -1,0 +1,62 @@
+"""`shengji up`: the house, kept running for clients until Ctrl-C."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import click
+
+from services.cli.data import DataInUse, Running, announce, default_data, held
+from services.cli.house import HouseOptions, open_house
+from services.cli.supervisor import ChildDied
+from services.shell.nats_server import NatsServerError
+
+
+@click.command()
+@click.option(
+    "--data", type=click.Path(path_type=Path), default=None, help="Folder to keep [$XDG_DATA_HOME/shengji]."
+)
+@click.option(
+    "--listen", default="127.0.0.1:7433", show_default=True, help="Address of the gRPC API, loopback only."
+)
+@click.option(
+    "--think-ms", type=click.IntRange(min=0), default=600, show_default=True, help="How long bots think."
+)
+def up(data: Path | None, listen: str, think_ms: int) -> None:
+    """Run everything on this machine for clients until Ctrl-C, then drain.
+
+    Tokens for development come from `shengji token`. What is kept in the folder is there again at the next
+    start.
+    """
+    folder = data or default_data()
+    try:
+        with held(folder):
+            asyncio.run(_run(HouseOptions(data=folder, table_listen=listen, think_ms=think_ms)))
+    except (DataInUse, ChildDied, NatsServerError) as error:
+        raise click.ClickException(str(error)) from None
+
+
+async def _run(options: HouseOptions) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def told() -> None:
+        if stop.is_set():
+            os._exit(1)
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, told)
+    async with open_house(options) as house:
+        announce(options.data, Running(os.getpid(), "up", house.nats.url, house.table))
+        click.echo(f"Tables are served at {house.table} (gRPC). NATS: {house.nats.url}. Data: {options.data}")
+        click.echo("Ctrl-C stops everything in order.")
+        dead = asyncio.create_task(house.supervisor.watch())
+        stopped = asyncio.create_task(stop.wait())
+        done, _ = await asyncio.wait({dead, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        for task in {dead, stopped} - done:
+            task.cancel()
+        click.echo("Stopping…")
+        if dead in done:
+            dead.result()

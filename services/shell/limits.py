@@ -1,0 +1,55 @@
+"""Token buckets in bounded memory: how often one caller may do one thing."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Final
+
+CALLERS: Final = 20_000
+"""Buckets kept at most; the one not touched for the longest goes first, and is full when it comes back."""
+
+
+class Buckets:
+    """One bucket a caller: ``rate`` tokens a second, at most ``burst`` saved up; rate 0 limits nothing."""
+
+    def __init__(
+        self,
+        rate: float,
+        burst: float,
+        *,
+        callers: int = CALLERS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._callers = callers
+        self._clock = clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, caller: str) -> float:
+        """Take one token: 0 when there was one, else the seconds until there will be."""
+        if not self._rate:
+            return 0.0
+        now = self._clock()
+        left = self._left(caller, now)
+        wait = self._missing(left)
+        self._buckets[caller] = (left if wait else max(0.0, left - 1), now)
+        self._buckets.move_to_end(caller)
+        if len(self._buckets) > self._callers:
+            self._buckets.popitem(last=False)
+        return wait
+
+    def wait(self, caller: str) -> float:
+        """What :meth:`take` would answer, without taking."""
+        return self._missing(self._left(caller, self._clock())) if self._rate else 0.0
+
+    def _missing(self, left: float) -> float:
+        # A little less than a whole token counts as one, or rounding would make a caller wait for nothing.
+        return 0.0 if left >= 1 - 1e-9 else (1 - left) / self._rate
+
+    def _left(self, caller: str, now: float) -> float:
+        left, since = self._buckets.get(caller, (self._burst, now))
+        return min(self._burst, left + (now - since) * self._rate)
+
+    def __len__(self) -> int:
+        return len(self._buckets)

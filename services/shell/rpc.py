@@ -1,0 +1,214 @@
+"""What surrounds every call: who calls, how often, how long it took, and how it is refused.
+
+The guard wraps each handler once, when the server is built; an interceptor would build a handler anew for
+every call, and this is the hot path of the house.
+"""
+
+import keyword
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
+
+from services.rules.reasons import Reason
+from services.shell.errors import DETAILS_KEY, RefusedError, code_of, locale_of, status_of
+from services.shell.limits import Buckets
+from services.shell.logs import Log, fault_of
+from services.shell.metrics import RpcMetrics
+from services.shell.tokens import BOT_PREFIX, Identity, TokenError, Verifier
+from services.shell.trace import TRACEPARENT, accept, trace_id
+
+_BEARER: Final = "Bearer "
+Write = Callable[[bytes], Awaitable[None]]
+"""Sends one serialised message of a stream; waits while the client does not read."""
+
+
+class Call(NamedTuple):
+    """Who calls, and since when."""
+
+    player_id: str
+    expires_at: int
+    """When the token ends, seconds of Unix time."""
+    started: float
+    """``time.perf_counter()`` when the call reached the handler."""
+
+
+class Guard:
+    """Authenticates, limits, measures and logs the calls of one service."""
+
+    def __init__(
+        self, domain: str, verifier: Verifier, metrics: RpcMetrics, log: Log, strangers: Buckets
+    ) -> None:
+        """Guard a service.
+
+        Args:
+            domain: of ErrorInfo, such as "shengji.table".
+            verifier: knows whose tokens count.
+            metrics: counts the calls.
+            log: gets a line for each call at level debug, for each fault at level error.
+            strangers: how often one address may come with a token that proves nothing; beyond that, tokens
+                not seen before are not even looked at.
+        """
+        self._domain = domain
+        self._verifier = verifier
+        self._metrics = metrics
+        self._log = log
+        self._strangers = strangers
+
+    def handlers(
+        self, descriptor: ServiceDescriptor, servicer: object, limits: Mapping[str, Buckets]
+    ) -> grpc.GenericRpcHandler:
+        """The guarded handlers of a service.
+
+        Args:
+            descriptor: the service; every method of it is served.
+            servicer: has one coroutine a method, named in snake_case: ``(request, call) -> response``, or of
+                a stream ``(request, call, write) -> None``.
+            limits: the buckets of each method, by its name; a caller has one bucket in each. ``bot:`` callers
+                are not limited: their issuer is the operator's own.
+        """
+        served: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
+        for method in descriptor.methods:
+            handle, bucket = getattr(servicer, _snake(method.name)), limits[method.name]
+            read = _reader(GetMessageClass(method.input_type))
+            if method.server_streaming:
+                guarded = self._stream(method.name, handle, bucket)
+                served[method.name] = grpc.unary_stream_rpc_method_handler(guarded, request_deserializer=read)
+            else:
+                served[method.name] = grpc.unary_unary_rpc_method_handler(
+                    self._unary(method.name, handle, bucket),
+                    request_deserializer=read,
+                    response_serializer=GetMessageClass(method.output_type).SerializeToString,
+                )
+        return grpc.method_handlers_generic_handler(descriptor.full_name, served)
+
+    def _unary(self, name: str, handle: Callable[..., Awaitable[Message]], bucket: Buckets) -> Any:
+        async def serve(
+            request: Message | None, context: grpc.aio.ServicerContext[Any, Any]
+        ) -> Message | None:
+            started = time.perf_counter()
+            try:
+                call = self._admit(request, context, bucket, started)
+                response = await handle(request, call)
+            except BaseException as error:
+                await self._failed(name, request, context, error, started)
+                return None
+            self._metrics.ended(name, grpc.StatusCode.OK, time.perf_counter() - started)
+            return response
+
+        return serve
+
+    def _stream(self, name: str, handle: Callable[..., Awaitable[None]], bucket: Buckets) -> Any:
+        async def serve(request: Message | None, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+            started = time.perf_counter()
+            try:
+                await handle(request, self._admit(request, context, bucket, started), context.write)
+            except BaseException as error:
+                await self._failed(name, request, context, error, started)
+                return
+            self._metrics.ended(name, grpc.StatusCode.OK, time.perf_counter() - started)
+
+        return serve
+
+    def _admit(
+        self,
+        request: Message | None,
+        context: grpc.aio.ServicerContext[Any, Any],
+        bucket: Buckets,
+        started: float,
+    ) -> Call:
+        authorization = ""
+        for key, value in context.invocation_metadata() or ():
+            if key == "authorization":
+                authorization = str(value)
+            elif key == "traceparent":
+                TRACEPARENT.set(accept(str(value)))
+        token = authorization[len(_BEARER) :] if authorization.startswith(_BEARER) else ""
+        identity = self._verifier.recall(token) or self._verify(token, context)
+        player_id = identity.player_id
+        if not player_id.startswith(BOT_PREFIX):
+            wait = bucket.take(player_id)
+            if wait:
+                raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
+        if request is None:
+            raise RefusedError(Reason.BAD_INPUT, {"field": "request", "detail": "no message of this method"})
+        return Call(player_id, identity.expires_at, started)
+
+    def _verify(self, token: str, context: grpc.aio.ServicerContext[Any, Any]) -> Identity:
+        address = context.peer().rpartition(":")[0]
+        wait = self._strangers.wait(address)
+        if wait:
+            raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
+        try:
+            return self._verifier.verify(token)
+        except TokenError as error:
+            self._strangers.take(address)
+            raise RefusedError(Reason.UNAUTHENTICATED, {"detail": str(error)}) from None
+
+    async def _failed(
+        self,
+        name: str,
+        request: Message | None,
+        context: grpc.aio.ServicerContext[Any, Any],
+        error: BaseException,
+        started: float,
+    ) -> None:
+        """Count and log a call that did not succeed, then answer it; a cancellation is raised again."""
+        seconds = time.perf_counter() - started
+        if isinstance(error, RefusedError):
+            code = code_of(error.reason)
+        elif isinstance(error, Exception):
+            code = grpc.StatusCode.INTERNAL
+        else:
+            code = grpc.StatusCode.CANCELLED
+        self._metrics.ended(name, code, seconds)
+        if code is grpc.StatusCode.CANCELLED:
+            raise error
+        refused = error if isinstance(error, RefusedError) else RefusedError(Reason.INTERNAL)
+        trace = trace_id(TRACEPARENT.get())
+        if refused is not error:
+            fault = fault_of(error)
+            self._log.error("fault", rpc=name, fault=fault, table_id=_table_of(request), trace_id=trace)
+        self._log.debug(
+            "refused",
+            rpc=name,
+            reason=refused.reason.value,
+            code=code.name,
+            table_id=_table_of(request),
+            trace_id=trace,
+            seconds=seconds,
+        )
+        language = ""
+        for key, value in context.invocation_metadata() or ():
+            if key == "accept-language":
+                language = str(value)
+        status = status_of(refused, self._domain, locale_of(language))
+        await context.abort(code, status.message, ((DETAILS_KEY, status.SerializeToString()),))
+
+
+def _reader(message: type[Message]) -> Callable[[bytes], Message | None]:
+    def read(data: bytes) -> Message | None:
+        """The request, or None when the bytes are none, so that the guard can say so in its own words."""
+        try:
+            return message.FromString(data)
+        except DecodeError:
+            return None
+
+    return read
+
+
+def _snake(name: str) -> str:
+    """``CreateTable`` as ``create_table``; ``Pass``, which Python keeps for itself, as ``pass_``."""
+    snake = "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+    return snake + "_" if keyword.iskeyword(snake) else snake
+
+
+def _table_of(request: Any) -> str:
+    """The table that a request names, if it names one by the form of an id."""
+    context = getattr(request, "context", request)
+    table_id = getattr(context, "table_id", "")
+    return table_id if len(table_id) == 30 and table_id.startswith("tbl_") else ""

@@ -1,0 +1,128 @@
+"""A gRPC server of the house: health, reflection, limits fit for phones, TLS, and an orderly end."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import grpc
+from grpc_health.v1 import health
+from grpc_health.v1.health_pb2 import DESCRIPTOR as HEALTH
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+from grpc_health.v1.health_pb2_grpc import add_HealthServicer_to_server
+from grpc_reflection.v1alpha import reflection
+
+from services.shell.config import ConfigError, is_loopback, split_address
+from services.shell.logs import Log
+
+MESSAGE_BYTES: Final = 64 * 1024
+"""Largest request; the largest honest one is below 1 kB."""
+NOT_SERVING_S: Final = 2.0
+"""Between saying NOT_SERVING and refusing calls, so that load balancers look elsewhere first."""
+GRACE_S: Final = 10.0
+"""How long calls may take to finish after that."""
+OPTIONS: Final = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES),
+    ("grpc.max_metadata_size", 8 * 1024),
+    ("grpc.max_concurrent_streams", 1000),
+    # A phone on a mobile network: dead peers are found in about a minute, and pings are allowed as often as
+    # every 20 s, also between calls, so that a front end may hold one connection open.
+    ("grpc.keepalive_time_ms", 45_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 20_000),
+    ("grpc.http2.max_ping_strikes", 3),
+    # Connections end now and then, so that new replicas get their share; Watch resumes.
+    ("grpc.max_connection_age_ms", 4 * 3600 * 1000),
+    ("grpc.max_connection_age_grace_ms", 600_000),
+    # Two processes on one port would share it silently.
+    ("grpc.so_reuseport", 0),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Tls:
+    """A certificate chain and its key, as PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that serves."""
+
+    server: grpc.aio.Server
+    health: health.aio.HealthServicer
+    port: int
+
+    async def drain(
+        self, end_streams: Callable[[], None], *, wait_s: float = NOT_SERVING_S, grace_s: float = GRACE_S
+    ) -> None:
+        """Stop in order: say NOT_SERVING, wait, end the streams, let calls finish, close."""
+        await self.health.enter_graceful_shutdown()
+        await asyncio.sleep(wait_s)
+        end_streams()
+        await self.server.stop(grace_s)
+
+
+async def start(
+    handlers: Sequence[grpc.GenericRpcHandler],
+    services: Sequence[str],
+    listen: str,
+    tls: Tls | None = None,
+) -> Running:
+    """Start serving.
+
+    Args:
+        handlers: what is served.
+        services: their full names, for health and reflection.
+        listen: ``host:port``; port 0 takes a free one.
+        tls: needed unless the host is a loopback address.
+
+    Raises:
+        ConfigError: the address is malformed or taken, or needs TLS, or TLS cannot be read.
+    """
+    host, _ = split_address(listen)
+    if tls is None and not is_loopback(host):
+        raise ConfigError(f"{listen} can be reached from outside: --tls-cert and --tls-key are required")
+    server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=50_000)
+    server.add_generic_rpc_handlers(tuple(handlers))
+    servicer = health.aio.HealthServicer()
+    add_HealthServicer_to_server(servicer, server)
+    names = (*services, HEALTH.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
+    reflection.enable_server_reflection(names, server)
+    try:
+        if tls is None:
+            port = server.add_insecure_port(listen)
+        else:
+            pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+            port = server.add_secure_port(listen, grpc.ssl_server_credentials([pair]))
+    except RuntimeError:
+        raise ConfigError(f"{listen} cannot be listened on") from None
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
+    await server.start()
+    for name in ("", *services):
+        await servicer.set(name, HealthCheckResponse.SERVING)
+    return Running(server, servicer, port)
+
+
+async def until_signalled(log: Log) -> None:
+    """Wait for SIGTERM or SIGINT. From then on a second signal ends the process at once."""
+    loop = asyncio.get_running_loop()
+    stopped = asyncio.Event()
+
+    def told() -> None:
+        if stopped.is_set():
+            log.warning("stopped at once")
+            os._exit(1)
+        stopped.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told)
+    await stopped.wait()
+    log.info("stopping")

@@ -1,0 +1,211 @@
+"""The table process: put together, run, and taken apart in order."""
+
+import asyncio
+import gc
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+import engine_ext
+from services.game.keys import Keyring
+from services.pb.table.v1.table_service_pb2 import DESCRIPTOR
+from services.rules.options import RULES_VERSION
+from services.shell import server
+from services.shell.broker import Broker, ensure_streams
+from services.shell.config import ConfigError
+from services.shell.keys import keys_folder, master_keys, public_key, signing_key
+from services.shell.limits import Buckets
+from services.shell.live import LiveFeed
+from services.shell.log_jetstream import JetStreamLog
+from services.shell.logs import Log
+from services.shell.metrics import RpcMetrics, build_info, export
+from services.shell.rpc import Guard
+from services.shell.snapshots import JetStreamSnapshots
+from services.shell.timers_jetstream import JetStreamTimers
+from services.shell.tokens import Issuer, Verifier
+from services.table.cache import TableCache
+from services.table.config import BURST_S, TableConfig
+from services.table.deadlines import Deadlines
+from services.table.deps import Deps
+from services.table.keeper import Keeper
+from services.table.metrics import TableMetrics
+from services.table.servicer import TableServicer, limits
+from services.table.tables import Tables
+from services.table.watch import Watches
+
+SERVICE: Final = DESCRIPTOR.services_by_name["TableService"]
+DOMAIN: Final = "shengji.table"
+SCOPE: Final = "table"
+"""What a token's scope must name."""
+PLAYER_ISSUER: Final = "local"
+BOT_ISSUER: Final = "bots"
+
+
+def clock_us() -> int:
+    """Microseconds of Unix time."""
+    return time.time_ns() // 1000
+
+
+class TableService:
+    """The working parts of a table service, on a connection to NATS.
+
+    Attributes:
+        cache: the tables in memory.
+        watches: the watches.
+        registry: the metrics.
+        running: the server, once started.
+    """
+
+    def __init__(self, config: TableConfig, broker: Broker, log: Log) -> None:
+        """Put them together; nothing runs yet.
+
+        Raises:
+            ConfigError: an issuer that is not name=file.
+            KeyFileError: a key cannot be used.
+        """
+        self._config = config
+        self._broker = broker
+        self._log = log
+        self.registry = CollectorRegistry()
+        build_info(
+            self.registry,
+            version=_version(),
+            rules_version=str(RULES_VERSION),
+            engine=engine_ext.IMPLEMENTATION,
+            python=sys.version.split()[0],
+        )
+        masters = master_keys(config.data, config.master_keys)
+        log_store = JetStreamLog(broker)
+        self._feed = LiveFeed(log_store)
+        self._timers = JetStreamTimers(broker, clock_us)
+        deps = Deps(
+            log_store=log_store,
+            feed=self._feed,
+            timers=self._timers,
+            snapshots=JetStreamSnapshots(broker),
+            keyring=Keyring(masters, list(masters)[-1]),
+            metrics=TableMetrics(self.registry),
+            log=log,
+            now_us=clock_us,
+        )
+        self.cache = TableCache(deps, config.open_tables)
+        tables = Tables(self.cache)
+        self._deadlines = Deadlines(tables)
+        self.watches = Watches(self.cache, config.watchers)
+        self._keeper = Keeper(self.cache, self.watches, config.idle_s)
+        servicer = TableServicer(tables, self.watches, config.insecure_entropy)
+        metrics = RpcMetrics(self.registry, SERVICE.methods_by_name)
+        strangers = Buckets(config.stranger_rate, config.stranger_rate * BURST_S)
+        guard = Guard(DOMAIN, Verifier(_issuers(config), SCOPE), metrics, log, strangers)
+        self._handlers = guard.handlers(SERVICE, servicer, limits(config))
+        self.running: server.Running | None = None
+
+    async def start(self) -> server.Running:
+        """Begin to serve.
+
+        Raises:
+            ConfigError: the address or the certificate cannot be used.
+            Unavailable: NATS cannot be used.
+        """
+        self._broker.on_reconnect(self._feed.poke)
+        await self._feed.start()
+        await self._timers.start(self._deadlines.on_due)
+        self._keeper.start()
+        self.running = await server.start(
+            [self._handlers], [SERVICE.full_name], self._config.listen, _tls(self._config)
+        )
+        return self.running
+
+    async def stop(self, *, wait_s: float = server.NOT_SERVING_S, grace_s: float = server.GRACE_S) -> None:
+        """Stop in order: clients first, then what works behind them."""
+        if self.running is not None:
+            await self.running.drain(self.watches.drain, wait_s=wait_s, grace_s=grace_s)
+        await self._timers.stop()
+        await self._keeper.stop()
+        await self._feed.stop()
+
+
+async def serve(config: TableConfig, ready: Callable[[int], None] | None = None) -> None:
+    """Run the table service until SIGTERM or SIGINT.
+
+    Args:
+        config: the settings.
+        ready: called with the port once calls are served.
+
+    Raises:
+        ConfigError: a setting that cannot be.
+        KeyFileError: a key that cannot be used.
+        BrokerError: NATS cannot be used.
+    """
+    log = Log("table", config.log_level).adopt_libraries()
+    broker = await Broker.connect(config.nats, "table")
+    try:
+        await ensure_streams(broker, config.nats_replicas)
+        service = TableService(config, broker, log)
+        if config.insecure_entropy:
+            log.warning("insecure entropy: every card of a new table can be foreseen")
+        metrics_port = export(service.registry, config.metrics)
+        running = await service.start()
+        host = config.listen.rpartition(":")[0]
+        log.info("serving", address=f"{host}:{running.port}", count=metrics_port or 0)
+        if ready is not None:
+            ready(running.port)
+        try:
+            await server.until_signalled(log)
+        finally:
+            await service.stop()
+    finally:
+        await broker.close()
+        log.info("stopped")
+
+
+def run(config: TableConfig) -> None:
+    """Run the service in an event loop of its own, uvloop's where it exists."""
+    # States are many, live long and refer to no one in circles: looking through them all often is of no use.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+    if sys.platform == "win32":
+        asyncio.run(serve(config))
+        return
+    import uvloop  # noqa: PLC0415 - there is none for Windows
+
+    uvloop.run(serve(config))
+
+
+def _issuers(config: TableConfig) -> list[Issuer]:
+    """Who is trusted: as configured, else this machine's own keys, made on first use."""
+    trusted = []
+    for own, entries, bots in (
+        (PLAYER_ISSUER, config.issuers, False),
+        (BOT_ISSUER, config.bot_issuers, True),
+    ):
+        if not entries:
+            signing_key(config.data, own)
+            trusted.append(Issuer(own, public_key(keys_folder(config.data) / f"{own}.pub"), bots))
+        for entry in entries:
+            name, equals, path = entry.partition("=")
+            if not name or not equals or not path:
+                raise ConfigError(f"an issuer is name=file, not {entry!r}")
+            trusted.append(Issuer(name, public_key(Path(path)), bots))
+    return trusted
+
+
+def _tls(config: TableConfig) -> server.Tls | None:
+    if not config.tls_cert and not config.tls_key:
+        return None
+    if not config.tls_cert or not config.tls_key:
+        raise ConfigError("--tls-cert and --tls-key go together")
+    return server.Tls(Path(config.tls_cert), Path(config.tls_key))
+
+
+def _version() -> str:
+    try:
+        return version("shengji")
+    except PackageNotFoundError:
+        return "0"

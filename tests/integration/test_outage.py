@@ -1,0 +1,88 @@
+"""An outage never plays a card: who could not act is given the time back (ARCHITECTURE §7)."""
+
+import asyncio
+import random
+import time
+
+import pytest
+from support.house import RESUME_S, SLACK, UNLIMITED, House
+from support.seats import AT_ONCE, advance, founding, seated
+
+from services.pb.event.v1.event_pb2 import Pace
+from services.pb.log.v1.log_pb2 import Commit
+from services.pb.table.v1.view_pb2 import PHASE_TRICKS
+
+NAMES = ("north", "east", "south", "west")
+TURN_S = 1.0
+QUICK = Pace()
+QUICK.CopyFrom(AT_ONCE)
+QUICK.turn_ms = round(TURN_S * 1000)
+
+
+@pytest.fixture
+async def house(tmp_path):
+    house = House(tmp_path, replicas=2, env=UNLIMITED)
+    await house.start()
+    yield house
+    house.kill()
+
+
+async def kinds_until(house, table_id, condition, within_s):
+    """The kinds of all events in the log, commit by commit, once a condition holds for them."""
+    give_up = time.monotonic() + within_s
+    while True:
+        stored = (await house.stored([table_id]))[table_id]
+        kinds = [[event.WhichOneof("kind") for event in Commit.FromString(raw).events] for raw in stored]
+        if condition(kinds):
+            return kinds
+        assert time.monotonic() < give_up, f"the table hangs: {kinds[-3:]}"
+        await asyncio.sleep(0.1)
+
+
+async def test_no_turn_runs_out_while_nobody_serves(house, calls):
+    """All replicas are dead while a turn runs out; after the restart nobody calls, and time is given."""
+    founded = await calls.settle("CreateTable", founding(pace=QUICK), "north")
+    table_id = founded.table_id
+    players = seated(calls, table_id, NAMES, random.Random(4))
+    view = await advance(players, PHASE_TRICKS)
+    for replica in house.replicas:
+        replica.kill()
+    before = await kinds_until(house, table_id, lambda _: True, 1)
+    assert len(before) == view.version
+    await asyncio.sleep(2 * TURN_S + 1.5)
+    for replica in house.replicas:
+        replica.start()
+    await asyncio.gather(*(replica.ready() for replica in house.replicas))
+    # The durable timer fired into the void 1 s after the deadline; it is handed over again.
+    kinds = await kinds_until(house, table_id, lambda kinds: len(kinds) > len(before), 5 + RESUME_S)
+    assert kinds[len(before)] == ["time_given"], "time is given once and nothing is played"
+    mover = players[view.to_act[0]]
+    again = await mover.view(len(before) + 1)
+    assert again.to_act == view.to_act
+    assert again.deadline_ms - again.server_now_ms <= TURN_S * 1000
+    # A turn that runs out while somebody serves is played, so the table goes on even if nobody comes back.
+    kinds = await kinds_until(house, table_id, lambda kinds: len(kinds) > len(before) + 2, 4 * TURN_S * SLACK)
+    after = kinds[len(before) + 1 :]
+    assert all(commit[0] == "turn_expired" for commit in after), after
+    assert sum(commit == ["time_given"] for commit in kinds) == 1
+    report = await house.sound(table_id)
+    assert report.versions >= len(kinds)
+
+
+async def test_a_player_who_returns_in_time_plays_on(house, calls):
+    """A restart within the turn gives nothing back, and the first command after it is accepted at once."""
+    pace = Pace()
+    pace.CopyFrom(AT_ONCE)
+    founded = await calls.settle("CreateTable", founding(pace=pace), "north")
+    players = seated(calls, founded.table_id, NAMES, random.Random(5))
+    view = await advance(players, PHASE_TRICKS)
+    for replica in house.replicas:
+        replica.kill()
+        replica.start()
+    await asyncio.gather(*(replica.ready() for replica in house.replicas))
+    began = time.monotonic()
+    mover = players[view.to_act[0]]
+    assert await mover.move(await mover.view(view.version)) == view.version + 1
+    assert time.monotonic() - began < RESUME_S
+    kinds = await kinds_until(house, founded.table_id, lambda _: True, 1)
+    assert ["time_given"] not in kinds

@@ -1,0 +1,77 @@
+"""Two replicas serve one table: whoever is asked, the log is one, and so is what watchers are told."""
+
+import random
+from collections import Counter
+
+import pytest
+from support.house import UNLIMITED, running_house
+from support.seats import MOVED_ON, OVER, Watching, founding, seated
+
+from services.pb.table.v1 import table_service_pb2 as pb
+
+AUDIENCES = ("north", "east", "south", "west", "onlooker")
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    with running_house(tmp_path_factory.mktemp("replicas"), replicas=2, env=UNLIMITED) as house:
+        yield house
+
+
+def told(step):
+    return pb.WatchResponse.FromString(step)
+
+
+async def play_alternating(calls, founded, late, rng):
+    """Play a match command by command, each by the other replica; new watches begin at random tokens."""
+    leader = Watching(calls, founded.table_id, "onlooker", founded.resume).start()
+    players = seated(calls, founded.table_id, AUDIENCES[:4], rng, bold=0.5)
+    count, version = 0, 1
+    while True:
+        view = await players[0].view(version)
+        if view.phase in OVER:
+            break
+        mover = players[view.to_act[0]]
+        version = await mover.move(await mover.view(view.version), count % 2)
+        assert version, "nobody else moves"
+        count += 1
+        if rng.random() < 0.1 and leader.resumes:
+            place = rng.randrange(len(leader.resumes))
+            audience, after = rng.choice(AUDIENCES), leader.resumes[place]
+            late.append((place + 1, Watching(calls, founded.table_id, audience, after, count % 2).start()))
+    await leader.stop()
+    return count, sum((player.refused for player in players), Counter())
+
+
+@pytest.mark.parametrize(("preset", "deals"), [("classic-1d", 3), ("classic-4d", 1)])
+async def test_two_replicas_alternate(house, calls, preset, deals):
+    rng = random.Random(71)
+    founded = await calls.settle("CreateTable", founding(preset, deals=str(deals)), "north")
+    watches = {
+        (audience, replica): Watching(
+            calls, founded.table_id, audience, founded.resume, replica, stay=True
+        ).start()
+        for audience in AUDIENCES
+        for replica in (0, 1)
+    }
+    late = []
+    count, refused = await play_alternating(calls, founded, late, rng)
+    for watch in (*watches.values(), *(watch for _, watch in late)):
+        await watch.until(lambda watch=watch: watch.over, 10)
+        await watch.stop()
+        assert not watch.breaks
+    report = await house.sound(founded.table_id)
+    assert report.versions == count + 1, "every acknowledged command is one commit, and nothing else is"
+    assert report.finished
+    assert len(report.deals) == deals
+    assert not set(refused) & MOVED_ON, "each replica knew of what the other had recorded"
+    for audience in AUDIENCES:
+        one, other = (watches[audience, replica].steps for replica in (0, 1))
+        for a, b in zip(one, other, strict=True):
+            assert a == b, f"{audience} was told {told(a)} by one replica and {told(b)} by the other"
+        assert [told(step).update.version for step in one] == list(range(2, report.versions + 1))
+    assert len(late) > 5
+    for place, watch in late:
+        assert watch.steps == watches[watch.player, 0].steps[place:], (
+            "a resumed watch tells the rest, no more"
+        )

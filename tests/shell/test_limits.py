@@ -1,0 +1,39 @@
+from services.shell.limits import Buckets
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_a_bucket_gives_its_burst_and_then_its_rate():
+    clock = Clock()
+    buckets = Buckets(10, 3, clock=clock)
+    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.1]
+    assert buckets.take("b") == 0
+    clock.now += 0.05
+    assert round(buckets.wait("a"), 6) == 0.05
+    clock.now += 0.05
+    assert buckets.take("a") == 0
+    clock.now += 60
+    assert [bool(buckets.take("a")) for _ in range(4)] == [False, False, False, True]
+
+
+def test_a_refused_call_costs_nothing():
+    clock = Clock()
+    buckets = Buckets(10, 1, clock=clock)
+    buckets.take("a")
+    for _ in range(50):
+        assert buckets.take("a") > 0
+    clock.now += 0.1
+    assert buckets.take("a") == 0
+
+
+def test_rate_zero_limits_nothing_and_memory_is_bounded():
+    assert all(Buckets(0, 1).take("a") == 0 for _ in range(5))
+    buckets = Buckets(1, 1, callers=3)
+    for i in range(10):
+        buckets.take(f"{i}")
+    assert len(buckets) == 3

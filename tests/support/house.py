@@ -1,0 +1,235 @@
+"""The whole house as processes of its own: nats-server, table replicas, bots; to be killed and started again.
+
+Ports are chosen once, so whatever is started again is found where it was. What the services print is kept
+below DATA/logs.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
+
+from services.game.verify import Report, verify
+from services.shell.broker import Broker
+from services.shell.keys import master_keys, signing_key
+from services.shell.log_jetstream import JetStreamLog
+from services.shell.nats_server import NatsServer, free_port
+from services.shell.tokens import sign
+
+SLACK = float(os.environ.get("SHENGJI_TEST_SLACK", "3"))
+"""A promised time is multiplied by this: test machines are small and shared."""
+RESUME_S = 2.0 * SLACK
+"""ARCHITECTURE §7: play goes on within 2 s of a restart."""
+READY_S = 30.0
+UNLIMITED = {
+    "SHENGJI_COMMAND_RATE": "0",
+    "SHENGJI_VIEW_RATE": "0",
+    "SHENGJI_WATCH_RATE": "0",
+    "SHENGJI_CREATE_RATE": "0",
+}
+"""For tests in which a few players do what thousands do in life."""
+
+
+class Service:
+    """One service process, ``python -m services.<module>``; every start is with the same environment.
+
+    Attributes:
+        module: which service.
+        address: where it answers, host:port.
+        log: the file that gets its output.
+    """
+
+    def __init__(self, module: str, folder: Path, env: Mapping[str, str], number: int = 0) -> None:
+        self.module = module
+        self.address = f"127.0.0.1:{free_port()}"
+        self.log = folder / "logs" / f"{module}-{number}.log"
+        self._env = {
+            **{name: value for name, value in os.environ.items() if not name.startswith("SHENGJI_")},
+            "SHENGJI_DATA": str(folder),
+            "SHENGJI_LISTEN": self.address,
+            "SHENGJI_METRICS": "",
+            **env,
+        }
+        self._child: subprocess.Popen[bytes] | None = None
+
+    @property
+    def child(self) -> subprocess.Popen[bytes]:
+        """The process, running or not."""
+        assert self._child is not None, f"{self.module} was never started"
+        return self._child
+
+    @property
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self._child is not None and self._child.poll() is None
+
+    def start(self) -> None:
+        """Start the process; it is not ready yet."""
+        assert not self.running
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as output:
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", f"services.{self.module}"],
+                env=self._env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def signal(self, number: int) -> None:
+        """Send a signal."""
+        self.child.send_signal(number)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does."""
+        if self.running:
+            self.child.kill()
+        if self._child is not None:
+            self._child.wait()
+
+    async def wait(self, within_s: float) -> int:
+        """Wait for its end and answer its status.
+
+        Raises:
+            subprocess.TimeoutExpired: it does not end in that time.
+        """
+        return await asyncio.to_thread(self.child.wait, within_s)
+
+    async def stop(self) -> int:
+        """End it in order."""
+        if self.running:
+            self.signal(signal.SIGTERM)
+        return await self.wait(20)
+
+    async def health(self) -> int | None:
+        """What its health service says; None when nobody answers."""
+        async with grpc.aio.insecure_channel(self.address) as channel:
+            check = channel.unary_unary(
+                "/grpc.health.v1.Health/Check",
+                request_serializer=HealthCheckRequest.SerializeToString,
+                response_deserializer=HealthCheckResponse.FromString,
+            )
+            try:
+                return (await check(HealthCheckRequest(), timeout=2)).status
+            except grpc.aio.AioRpcError:
+                return None
+
+    async def ready(self, within_s: float = READY_S) -> None:
+        """Wait until it serves.
+
+        Raises:
+            TimeoutError: it does not, or has ended.
+        """
+        give_up = time.monotonic() + within_s
+        while await self.health() != HealthCheckResponse.SERVING:
+            if not self.running or time.monotonic() > give_up:
+                raise TimeoutError(f"{self.module} does not serve: {self.log.read_text()[-2000:]}")
+            await asyncio.sleep(0.03)
+
+
+class House:
+    """A nats-server, table replicas and a bot service on one data folder.
+
+    Attributes:
+        nats: the nats-server.
+        replicas: the table services.
+        bots: the bot service, which calls the first replica.
+        keys: the private keys of the issuers, by their names.
+    """
+
+    def __init__(
+        self, folder: Path, replicas: int = 1, env: Mapping[str, str] | None = None, think_ms: int = 0
+    ) -> None:
+        """Describe a house; nothing is started.
+
+        Args:
+            folder: its data folder.
+            replicas: how many table services.
+            env: settings of the table services, by their variables.
+            think_ms: how long bots think.
+        """
+        self.folder = folder
+        self.nats = NatsServer(folder / "nats", port=free_port(), http_port=free_port())
+        self.keys = {name: signing_key(folder, name) for name in ("local", "bots")}
+        master_keys(folder)
+        self.env = dict(env or {})
+        nats = {"SHENGJI_NATS": self.nats.url}
+        self.replicas = [Service("table", folder, {**nats, **self.env}, number) for number in range(replicas)]
+        thinking = {"SHENGJI_TABLE": self.replicas[0].address, "SHENGJI_THINK_MS": str(think_ms)}
+        self.bots = Service("bot", folder, {**nats, **thinking})
+        self._tokens: dict[str, str] = {}
+
+    def token(self, player_id: str) -> str:
+        """A token of this house for a player, or for a bot; the same one each time."""
+        if player_id not in self._tokens:
+            self._tokens[player_id] = self.sign(player_id)
+        return self._tokens[player_id]
+
+    def sign(self, player_id: str, **claims: object) -> str:
+        """A new token; claims as ``tokens.sign`` takes them."""
+        issuer = "bots" if player_id.startswith("bot:") else "local"
+        return sign(self.keys[issuer], issuer, player_id, **claims)  # type: ignore[arg-type]
+
+    async def start(self, *, bots: bool = False) -> None:
+        """Start everything and wait until it serves."""
+        await self.nats.start(within_s=READY_S)
+        for replica in self.replicas:
+            replica.start()
+        await asyncio.gather(*(replica.ready() for replica in self.replicas))
+        if bots:
+            self.bots.start()
+            await self.bots.ready()
+
+    def kill(self) -> None:
+        """End everything at once."""
+        for service in (self.bots, *self.replicas):
+            service.kill()
+        self.nats.thaw()
+        self.nats.kill()
+
+    async def stored(self, table_ids: Iterable[str]) -> dict[str, list[bytes]]:
+        """The stored bytes of tables' commits, as the server has them now."""
+        broker = await Broker.connect(self.nats.url, "test")
+        try:
+            log = JetStreamLog(broker)
+            newest = await log.last(table_ids)
+            return {
+                table_id: [commit.payload for commit in await log.read(table_id, min_sequence=sequence)]
+                for table_id, sequence in newest.items()
+            }
+        finally:
+            await broker.close()
+
+    async def sound(self, table_id: str) -> Report:
+        """The report on a table's log, which must be sound."""
+        report = verify(table_id, (await self.stored([table_id]))[table_id])
+        assert report.ok, f"{table_id} at version {report.problem}"
+        return report
+
+    def printed(self) -> str:
+        """All that the services have printed."""
+        return "\n".join(
+            path.read_text(errors="replace") for path in sorted((self.folder / "logs").glob("*"))
+        )
+
+
+@contextmanager
+def running_house(
+    folder: Path, replicas: int = 1, *, bots: bool = False, env: Mapping[str, str] | None = None
+) -> Iterator[House]:
+    """A house for the length of a block; usable from fixtures without a loop."""
+    house = House(folder, replicas, env)
+    try:
+        asyncio.run(house.start(bots=bots))
+        yield house
+    finally:
+        house.kill()
