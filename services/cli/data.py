@@ -33,7 +33,7 @@ class Running:
     command: str
     """The subcommand, such as ``up``."""
     nats: str
-    """The address of its nats-server."""
+    """The address of its nats-server for a reader of the log, password included."""
     table: str
     """The address of its table service, host:port."""
 

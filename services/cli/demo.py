@@ -122,7 +122,7 @@ async def _run(folder: Path, wish: _Wish) -> bool:
         master_keys=f"demo:{hashlib.sha256(wish.seed.encode()).hexdigest()}" if wish.seed else "",
     )
     async with open_house(options) as house:
-        announce(folder, Running(os.getpid(), "demo", house.nats.url, house.table))
+        announce(folder, Running(os.getpid(), "demo", house.nats, house.table))
         watching = asyncio.create_task(house.supervisor.watch())
         playing = asyncio.create_task(_play(folder, wish, house))
         done, _ = await asyncio.wait({watching, playing}, return_when=asyncio.FIRST_COMPLETED)
@@ -158,7 +158,7 @@ async def _play(folder: Path, wish: _Wish, house: House) -> bool:
     if wish.seed:
         console.print("  The cards followed from --seed: anybody could foresee them.")
     # As far as was shown: the bots may be on their way to the next deal already.
-    report = await verify_table(house.nats.url, table_id, shown)
+    report = await verify_table(house.nats, table_id, shown)
     print_report(console, table_id, report)
     return report.problem is None
 

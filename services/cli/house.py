@@ -14,6 +14,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from services.cli.supervisor import ChildDied, Supervisor, service_command
 from services.shell.keys import master_keys, signing_key
 from services.shell.nats_server import NatsServer, free_port
+from services.shell.nats_users import passwords, url_as
 
 PLAYER_ISSUER: Final = "local"
 """Signs players' tokens on this machine; its key is DATA/keys/local.key."""
@@ -38,7 +39,8 @@ class HouseOptions:
 class House:
     """A running house."""
 
-    nats: NatsServer
+    nats: str
+    """The address of NATS for a reader of the log."""
     supervisor: Supervisor
     table: str
     """The address of the table service, host:port."""
@@ -56,25 +58,32 @@ async def open_house(options: HouseOptions) -> AsyncIterator[House]:
     for issuer in (PLAYER_ISSUER, BOT_ISSUER):
         signing_key(data, issuer)
     master_keys(data, options.master_keys)
-    nats = NatsServer(data / "nats")
+    known = passwords(data)
+    nats = NatsServer(data / "nats", passwords=known)
     await nats.start()
     try:
         async with Supervisor(data) as supervisor:
             listen = options.table_listen
             if listen.endswith(":0"):
                 listen = f"{listen.removesuffix(':0')}:{free_port()}"
-            env = {"SHENGJI_DATA": str(data), "SHENGJI_NATS": nats.url}
+            env = {"SHENGJI_DATA": str(data), "SHENGJI_NATS": url_as(nats.url, "table", known)}
             secret = {"SHENGJI_MASTER_KEYS": options.master_keys} if options.master_keys else {}
             secret |= (
-                {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy} if options.insecure_entropy else {}
+                {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy, "SHENGJI_DEVELOPMENT": "yes"}
+                if options.insecure_entropy
+                else {}
             )
             await supervisor.start(
                 "table", service_command("table"), {**env, **secret, "SHENGJI_LISTEN": listen}
             )
             await _ready(supervisor, listen)
-            thinking = {"SHENGJI_TABLE": listen, "SHENGJI_THINK_MS": str(options.think_ms)}
+            thinking = {
+                "SHENGJI_NATS": url_as(nats.url, "bot", known),
+                "SHENGJI_TABLE": listen,
+                "SHENGJI_THINK_MS": str(options.think_ms),
+            }
             await supervisor.start("bot", service_command("bot"), {**env, **thinking})
-            yield House(nats, supervisor, listen)
+            yield House(url_as(nats.url, "reader", known), supervisor, listen)
     finally:
         await nats.stop()
 

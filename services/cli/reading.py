@@ -12,6 +12,7 @@ from services.game.ids import STREAMS, parse_subject
 from services.shell.broker import Broker
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.nats_server import NatsServer
+from services.shell.nats_users import passwords, url_as
 
 
 class LogReader:
@@ -52,7 +53,7 @@ class LogReader:
 @asynccontextmanager
 async def reader_at(url: str) -> AsyncIterator[LogReader]:
     """A reader of the NATS at a URL."""
-    broker = await Broker.connect(url, "shengji reader")
+    broker = await Broker.connect(url, "reader")
     try:
         yield LogReader(broker)
     finally:
@@ -73,10 +74,11 @@ async def reader_of(data: Path) -> AsyncIterator[LogReader]:
             async with reader_at(who.nats) as reader:
                 yield reader
             return
-        server = NatsServer(data / "nats")
+        known = passwords(data)
+        server = NatsServer(data / "nats", passwords=known)
         await server.start()
         try:
-            async with reader_at(server.url) as reader:
+            async with reader_at(url_as(server.url, "reader", known)) as reader:
                 yield reader
         finally:
             await server.stop()

@@ -1,16 +1,17 @@
 """`shengji table` and `shengji bot`: one service alone, its flags made from its declared settings."""
 
-import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_origin
 
 import click
 
-from services.bot.app import serve as serve_bot
+from services.bot.app import run as run_bot
 from services.bot.config import BotConfig
+from services.shell.broker import BrokerError
 from services.shell.config import ConfigError, load, settings
-from services.table.app import serve as serve_table
+from services.shell.keys import KeyFileError
+from services.table.app import run as run_table
 from services.table.config import TableConfig
 
 _CLICK_TYPES: dict[Any, Any] = {
@@ -51,6 +52,14 @@ def loaded(config: type[Any], flags: dict[str, object]) -> Any:
         raise click.UsageError(str(error)) from None
 
 
+def _run(service: Callable[[Any], None], config: Any) -> None:
+    """Run a service; what keeps it from running is said in one line."""
+    try:
+        service(config)
+    except (ConfigError, KeyFileError, BrokerError) as error:
+        raise click.ClickException(str(error)) from None
+
+
 @click.command()
 @flags_of(TableConfig)
 def table(**flags: object) -> None:
@@ -58,7 +67,10 @@ def table(**flags: object) -> None:
 
     Any number of replicas may run on one NATS; each can serve every table.
     """
-    asyncio.run(serve_table(loaded(TableConfig, flags)))
+    config: TableConfig = loaded(TableConfig, flags)
+    if config.insecure_entropy:
+        raise click.UsageError("SHENGJI_INSECURE_ENTROPY is for `shengji demo --seed` alone")
+    _run(run_table, config)
 
 
 @click.command()
@@ -68,4 +80,4 @@ def bot(**flags: object) -> None:
 
     Any number of replicas may run on one NATS. It holds no master key and never writes to the log.
     """
-    asyncio.run(serve_bot(loaded(BotConfig, flags)))
+    _run(run_bot, loaded(BotConfig, flags))

@@ -29,6 +29,8 @@ def up(data: Path | None, listen: str, think_ms: int) -> None:
     Tokens for development come from `shengji token`. What is kept in the folder is there again at the next
     start.
     """
+    if os.environ.get("SHENGJI_INSECURE_ENTROPY"):
+        raise click.UsageError("SHENGJI_INSECURE_ENTROPY is for `shengji demo --seed` alone")
     folder = data or default_data()
     try:
         with held(folder):
@@ -49,8 +51,8 @@ async def _run(options: HouseOptions) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told)
     async with open_house(options) as house:
-        announce(options.data, Running(os.getpid(), "up", house.nats.url, house.table))
-        click.echo(f"Tables are served at {house.table} (gRPC). NATS: {house.nats.url}. Data: {options.data}")
+        announce(options.data, Running(os.getpid(), "up", house.nats, house.table))
+        click.echo(f"Tables are served at {house.table} (gRPC). Data: {options.data}")
         click.echo("Ctrl-C stops everything in order.")
         dead = asyncio.create_task(house.supervisor.watch())
         stopped = asyncio.create_task(stop.wait())

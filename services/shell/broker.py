@@ -19,6 +19,7 @@ from nats.js.errors import APIError
 from services.game.ids import STREAMS, stream_subjects
 from services.shell.inbox import Inbox
 from services.shell.logs import fault_of
+from services.shell.nats_users import inbox_prefix
 
 LEAST_SERVER: Final = (2, 15)
 """Oldest nats-server that is accepted: scheduled messages and one fsync a raft entry."""
@@ -70,7 +71,7 @@ class Broker:
 
         Args:
             servers: one URL, several, or several in one text separated by commas.
-            name: the service's name, as NATS' own monitoring shows it.
+            name: the service's name, as NATS' own monitoring shows it; answers come to an inbox of that name.
             within_s: how long to try.
 
         Raises:
@@ -98,6 +99,7 @@ class Broker:
         await self.client.connect(
             servers=urls,
             name=name,
+            inbox_prefix=inbox_prefix(name),
             reconnect_time_wait=RECONNECT_WAIT_S,  # type: ignore[arg-type]  # any number of seconds will do
             max_reconnect_attempts=-1,
             connect_timeout=CONNECT_TIMEOUT_S,

@@ -80,12 +80,13 @@ class Inbox:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._prefix = client.new_inbox() + "."
+        self._prefix = ""
         self._waiting: dict[str, _Waiting] = {}
         self._tokens = count()
 
     async def open(self) -> None:
         """Subscribe; the library renews it at every reconnection."""
+        self._prefix = self._client.new_inbox() + "."
         await self._client.subscribe(self._prefix + "*", cb=self._dispatch)
 
     async def _dispatch(self, message: Msg) -> None:

@@ -51,6 +51,7 @@ from services.shell.log_store import (
     Unavailable,
     Why,
 )
+from services.shell.trace import TRACEPARENT
 
 COLD_LOADS: Final = 16
 """Reads under way at once; the server works through them on about one core."""
@@ -127,6 +128,9 @@ class _JetStreamWire:
     ) -> Answer:
         route = _route(table_id)
         headers = {EXPECTED: str(expected), EXPECTED_SUBJECT: route.every}
+        traceparent = TRACEPARENT.get()
+        if traceparent:
+            headers["traceparent"] = traceparent
         try:
             message = await self._request(route.subjects[kind], payload, timeout_s, headers)
         except NotSent:

@@ -6,11 +6,13 @@ from itertools import accumulate
 from typing import Final
 
 import grpc
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, start_http_server
 from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from services.shell.config import split_address
+
+disable_created_metrics()  # type: ignore[no-untyped-call]  # when a series was made is of no use
 
 BUCKETS: Final = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),

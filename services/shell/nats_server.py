@@ -13,12 +13,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import psutil
+
+from services.shell.nats_users import authorization
 
 STORE_SHARE: Final = 0.8
 """Share of the disk, counting what the store already holds, that the store may take."""
@@ -94,6 +96,7 @@ class NatsServer:
         http_port: int = 0,
         store_max: int | None = None,
         cluster: ClusterPlace | None = None,
+        passwords: Mapping[str, str] | None = None,
     ) -> None:
         """Describe a server; nothing is started.
 
@@ -104,6 +107,7 @@ class NatsServer:
             http_port: the port for monitoring, 0 for a free one.
             store_max: most bytes of the store; by default ``STORE_SHARE`` of the disk.
             cluster: its place in a cluster, None for a server alone.
+            passwords: of the users of ``nats_users``; None lets anybody in.
         """
         self.folder = folder.resolve()
         self.port = port
@@ -111,6 +115,7 @@ class NatsServer:
         self._name = name
         self._store_max = store_max
         self._cluster = cluster
+        self._passwords = passwords
         self._child: subprocess.Popen[bytes] | None = None
 
     @property
@@ -154,6 +159,7 @@ class NatsServer:
 
     def _spawn(self) -> None:
         config = self.folder / "nats.conf"
+        config.touch(mode=0o600)
         config.write_text(self._config(), encoding="utf-8")
         # A session of its own, so that Ctrl-C reaches it only after the services have stopped.
         self._child = subprocess.Popen(
@@ -190,6 +196,8 @@ class NatsServer:
                 f"  routes: [{routes}]",
                 "}",
             ]
+        if self._passwords is not None:
+            lines.append(authorization(self._passwords))
         return "\n".join(lines) + "\n"
 
     async def _wait_until_healthy(self, within_s: float) -> None:

@@ -89,6 +89,7 @@ async def start(
     host, _ = split_address(listen)
     if tls is None and not is_loopback(host):
         raise ConfigError(f"{listen} can be reached from outside: --tls-cert and --tls-key are required")
+    credentials = None if tls is None else _credentials(tls)
     server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=50_000)
     server.add_generic_rpc_handlers(tuple(handlers))
     servicer = health.aio.HealthServicer()
@@ -96,23 +97,32 @@ async def start(
     names = (*services, HEALTH.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
     reflection.enable_server_reflection(names, server)
     try:
-        if tls is None:
+        if credentials is None:
             port = server.add_insecure_port(listen)
         else:
-            pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
-            port = server.add_secure_port(listen, grpc.ssl_server_credentials([pair]))
+            port = server.add_secure_port(listen, credentials)
     except RuntimeError:
+        await server.stop(None)
         raise ConfigError(f"{listen} cannot be listened on") from None
-    except OSError as error:
-        raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
     await server.start()
     for name in ("", *services):
         await servicer.set(name, HealthCheckResponse.SERVING)
     return Running(server, servicer, port)
 
 
-async def until_signalled(log: Log) -> None:
-    """Wait for SIGTERM or SIGINT. From then on a second signal ends the process at once."""
+def _credentials(tls: Tls) -> grpc.ServerCredentials:
+    try:
+        pair = (tls.key.read_bytes(), tls.certificate.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
+    return grpc.ssl_server_credentials([pair])
+
+
+def stop_signals(log: Log) -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set; a second signal ends the process at once.
+
+    Install it before anything is told that the process runs, or an early signal would end it in disorder.
+    """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
 
@@ -121,8 +131,8 @@ async def until_signalled(log: Log) -> None:
             log.warning("stopped at once")
             os._exit(1)
         stopped.set()
+        log.info("stopping")
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told)
-    await stopped.wait()
-    log.info("stopping")
+    return stopped
