@@ -1,8 +1,8 @@
 """The game engine: RULES §2-§6 and the multipliers of §8, compiled.
 
-``engine_ext._core`` is the engine that everything uses; ``engine_ext.reference`` is its independent twin in plain
-Python, which tests hold against it, and ``engine_ext.codes`` are the number codes that both share. There is no
-silent change to the twin: where the core has not been built, importing this package fails.
+``engine_ext._core`` is the engine that everything uses; ``engine_ext.reference`` is its independent twin in
+plain Python, which tests hold against it, and ``engine_ext.codes`` are the number codes that both share.
+There is no silent change to the twin: where the core has not been built, importing this package fails.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
 """Types of the compiled core; ``engine_ext.reference`` offers the same classes in plain Python."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self, final
 
 class Component(NamedTuple):
     """One component of a play (RULES §3)."""
@@ -21,7 +21,8 @@ class Throw(NamedTuple):
     played: bytes
     """The cards that stand, ascending: the whole lead, or the one component forced; empty when refused."""
     blockers: int
-    """Bits 0..2: which of the three other hands beats the forced component's throw; 0 when it stands."""
+    """Bits 0..2: which of the three other hands beats the forced component; where D4 forces one that nobody
+    beats, which of them beat any part of the throw; 0 when it stands."""
 
 class Listing(NamedTuple):
     """Legal plays, best first."""
@@ -39,7 +40,8 @@ class Playout(NamedTuple):
     last_winner: int
     """The seat that won the last trick."""
     multiplier: int
-    """What the kitty was multiplied with; 0 when it was not captured."""
+    """What the kitty was multiplied with; 0 when it was not captured. With Multiplier.LAST_TRICK what the
+    last trick's points were multiplied with, whoever won it."""
     hands: tuple[bytes, bytes, bytes, bytes]
     """The hands after the bury, cards ascending."""
     kitty: bytes
@@ -47,20 +49,21 @@ class Playout(NamedTuple):
     plays: tuple[tuple[int, bytes], ...]
     """Every play in order as (seat, cards ascending)."""
 
+@final
 class Rules:
     """The engine's share of a rule set; equal options are equal rules. Holds no preset names.
 
-    ``ladders`` are the printed ladders of RULES §5 as data: {(width, length): (step, ...)} from best to worst,
-    a step is a tuple of alternatives, an alternative a tuple of (width, length) groups of width >= 2, the rest
-    being any cards of the suit. A shape without an entry has the generic ladder of ``preference``.
+    ``ladders`` are the printed ladders of RULES §5 as data: {(width, length): (step, ...)} from best to
+    worst, a step is a tuple of alternatives, an alternative a tuple of (width, length) groups of width >= 2,
+    the rest being any cards of the suit. A shape without an entry has the generic ladder of ``preference``.
 
     Raises:
         ValueError: an option out of range, named in the message.
     """
 
     decks: Final[int]
-    def __init__(
-        self,
+    def __new__(
+        cls,
         *,
         decks: int,
         permanent_twos: bool = False,
@@ -77,7 +80,7 @@ class Rules:
         groups_stay_together: bool = False,
         overruff: int = 0,
         multiplier: int = 0,
-    ) -> None: ...
+    ) -> Self: ...
     def order(self, level: int, trump: int) -> Order:
         """The order of cards in one deal: level 0..12 (2..A), trump a suit 0..3 or NO_TRUMP = 4.
 
@@ -87,6 +90,7 @@ class Rules:
             ValueError: out of range.
         """
 
+@final
 class Order:
     """The order of cards for one level and trump (RULES §2): what beats what, and what is adjacent."""
 
@@ -96,7 +100,10 @@ class Order:
     def suit(self, card: int) -> int:
         """The effective suit 0..4 of a card index; 4 is TRUMP."""
     def tier(self, card: int) -> int:
-        """The rank of a card inside its effective suit, higher beats lower; equal tiers are equal cards in play."""
+        """The rank of a card inside its effective suit.
+
+        Higher beats lower; equal tiers are equal cards in play.
+        """
     def shape(self, cards: bytes) -> tuple[Component, ...]:
         """Cut cards of one effective suit into components, larger first (RULES §3).
 
@@ -112,7 +119,11 @@ class Order:
             ValueError: no cards, or more than one effective suit.
         """
     def throw(self, cards: bytes, others: Sequence[bytes]) -> Throw:
-        """Judge a lead against the three other hands (cards, not counts), given in turn order (RULES §4)."""
+        """Judge a lead against the three other hands (cards, not counts), given in turn order (RULES §4).
+
+        Raises:
+            ValueError: no cards, or other than three hands.
+        """
     def winner(self, plays: Sequence[bytes]) -> int:
         """The index into ``plays`` (cards, in turn order, the lead first) of the winning play (RULES §6).
 
@@ -122,12 +133,23 @@ class Order:
             ValueError: no plays, plays of unequal length, or a lead of mixed suits.
         """
     def multiplier(self, plays: Sequence[bytes]) -> int:
-        """The multiplier of RULES §8 for the last trick, decided by the components of its winning play (D21)."""
+        """The multiplier of RULES §8 for the last trick.
+
+        Decided by the components of its winning play (D21).
+        """
     def points(self, cards: bytes) -> int:
         """The points of cards: 5, 10, 10 for each 5, ten, king."""
     def leads(self, hand: bytes, cap: int = 64) -> Listing:
-        """Plain leads (one component) of a hand given as counts, larger and higher first. Never a throw."""
+        """Plain leads (one component) of a hand given as counts. Never a throw.
 
+        Larger first (component order of RULES §3), then trumps before side suits, then the higher top, then
+        in suit order; a list that the cap cuts lacks the last of that order.
+
+        Raises:
+            ValueError: a hand that is no 54 counts within the decks, or a cap below 1.
+        """
+
+@final
 class Lead:
     """A compiled lead."""
 
@@ -136,7 +158,9 @@ class Lead:
     size: Final[int]
     components: Final[tuple[Component, ...]]
     def check(self, hand: bytes, play: bytes) -> int:
-        """A Verdict for a follow; hand and play as counts (54 bytes each), the hand before the play (RULES §5).
+        """A Verdict for a follow (RULES §5).
+
+        Hand and play as counts (54 bytes each), the hand before the play.
 
         Raises:
             ValueError: a vector that is not 54 bytes, or a count above what the rules' decks hold.
@@ -146,23 +170,59 @@ class Lead:
     def check_batch(self, hands: bytes, plays: bytes) -> bytes:
         """The same for n positions laid end to end (n * 54 bytes each): n verdict bytes."""
     def owed(self, hand: bytes) -> tuple[tuple[tuple[int, int], ...], ...]:
-        """What a hand (counts) owes: for each component of the lead, largest first, the (width, length) groups of
+        """What a hand (counts) owes.
 
-        width >= 2 of the best step that it can realise; empty tuples where only cards of the suit are owed, and
-        an empty tuple for all when the hand has no more of the suit than the lead has cards.
+        For each component of the lead, largest first, the (width, length) groups of width >= 2 of the best
+        step that it can realise: empty tuples where only cards of the suit are owed, and just ``()`` when the
+        hand has no more of the suit than the lead has cards. Of alternatives that satisfy one step
+        ("{a or b}") the first in the ladder's order is named.
         """
     def follows(self, hand: bytes, cap: int = 64) -> Listing:
-        """Legal follows of a hand given as counts, best first (RULES §5). Complete below the cap, exact always."""
+        """Legal follows of a hand given as counts, best first (RULES §5): exact, and complete up to the cap.
+
+        Where groups are owed: higher tractors, then higher cards first. Where cards are free to choose:
+        trumps first, then higher tiers, as many copies as possible before fewer. A list that the cap cuts
+        keeps both ends: of owed plays the first and the last of the order, half and half; of free choices an
+        even spread over all of them, the first and the last included, after the plays that ruff in the lead's
+        shape (at most half the cap). It may then be a little shorter than the cap. A hand smaller than the
+        lead has no follows.
+
+        Raises:
+            ValueError: a hand that is no 54 counts within the decks, or a cap below 1.
+        """
 
 def playouts(
     rules: Rules, level: int, trump: int, count: int, seed: int, *, kitty: int = 8, cap: int = 64
 ) -> tuple[int, int, int]:
     """Deal and play ``count`` whole deals without returning to Python.
 
-    Seat 0 is the declarer, takes the kitty, buries by the fixed rule of RULES §7 "Time", leads first; every play
-    is uniform over the capped legal list. Returns (sum of the attackers' points, kitty captures, plays made).
-    Deal i uses stream (seed, i) of a counter-based generator, so deals are independent of ``count``.
+    Cards are dealt one at a time from seat 0 on, the last ``kitty`` are the kitty. Seat 0 is the declarer,
+    takes the kitty, buries by the fixed rule of RULES §7 "Time" and leads first. The rule: cards outside
+    trump without points, then those with points, then trumps without, then with points; outside trump the
+    shortest suit (of the hand with the kitty) first, equal ones in suit order; then lower tiers, then in suit
+    order.
+
+    Every play is uniform over the legal list that ``Order.leads`` (plain leads only) or ``Lead.follows``
+    gives for this cap, without making that list where it can be counted instead. Deal i uses stream (seed, i)
+    of a counter-based generator, so deals are independent of ``count``.
+
+    Args:
+        rules: the rules to play by.
+        level: 0..12.
+        trump: as for ``Rules.order``.
+        count: how many deals.
+        seed: 0..2**64 - 1.
+        kitty: cards that are not dealt.
+        cap: of the legal lists.
+
+    Returns:
+        The sum of the attackers' points, how often they won the last trick, and the plays made.
+
+    Raises:
+        ValueError: a kitty that does not leave four equal hands, a cap below 1, a negative count.
     """
 
-def playout(rules: Rules, level: int, trump: int, seed: int, index: int, *, kitty: int = 8, cap: int = 64) -> Playout:
+def playout(
+    rules: Rules, level: int, trump: int, seed: int, index: int, *, kitty: int = 8, cap: int = 64
+) -> Playout:
     """Deal ``index`` of the same stream, recorded whole, so that another engine can judge every play."""

@@ -1,20 +1,22 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-# cython: auto_pickle=False, freethreading_compatible=True, embedsignature=False
-"""The compiled engine: order, shapes, follows, throws, tricks, legal plays and whole playouts (RULES §2-§6, §8).
+# cython: auto_pickle=False, autotestdict=False, freethreading_compatible=True
+"""The compiled engine: order, shapes, follows, throws, tricks, legal plays and whole playouts (RULES §2-§8).
 
 How to read it. Everything below works on three notions:
 
-* **Masks**: a set of cards as four 64-bit masks; bit i of ``k[c]`` says that there are more than c copies of card i.
-* **Suit**: one effective suit laid out as a line of *slots*. A slot is a tier of RULES §2 (or a printed rank, D3); it
-  holds one *kind* (identical cards) or, for off levels, off twos and no-trump, several. ``joined[j]`` says that slot
-  j is adjacent to slot j-1. A tractor is a run of joined slots that takes one kind from each of them.
-* **Demand**: a multiset of groups and tractors. Every rule of §5 and §6 comes down to one question, answered by
-  ``fits``: can this demand be taken from these cards by disjoint groups?
+* **Masks**: a set of cards as four 64-bit masks; bit i of ``k[c]`` says that there are more than c copies of
+  card i.
+* **Suit**: one effective suit laid out as a line of *slots*. A slot is a tier of RULES §2 (or a printed rank,
+  D3); it holds one *kind* (identical cards) or, for off levels, off twos and no-trump, several. ``joined[j]``
+  says that slot j is adjacent to slot j-1. A tractor is a run of joined slots that takes one kind from each
+  of them.
+* **Demand**: a multiset of groups and tractors. Every rule of §5 and §6 comes down to one question, which
+  ``fits`` answers: can this demand be taken from these cards by disjoint groups?
 
 Two-colour kinds are folded onto the lower of their two cards first, so that nothing else knows about colours.
 
-The sections: C helpers, masks, order, packing, shapes, leads and ladders, following, throws, winning, listing,
-playouts, and last the Python classes.
+The sections: C helpers, masks, order, packing, shapes, leads and ladders, following, throws, winning,
+listing, playouts, and last the Python classes.
 """
 
 from collections.abc import Sequence
@@ -27,9 +29,9 @@ from libc.string cimport memcmp, memcpy, memset
 
 cimport cython
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # C helpers
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef extern from *:
     """
@@ -48,9 +50,9 @@ cdef extern from *:
     static inline int sj_bits(uint64_t x) { return __builtin_popcountll(x); }
     static inline int sj_low(uint64_t x) { return __builtin_ctzll(x); }   /* x is not 0 */
 
-    /* Packings already found impossible in this search; entries of an older stamp are empty. */
-    typedef struct { uint64_t opens, rest, place; uint32_t stamp; } sj_dead_end;
-    #define SJ_DEAD_ENDS 2048
+    /* Situations of a packing search that lead nowhere; entries of another stamp count for nothing. */
+    typedef struct { uint64_t opens, rest[3], wanted; uint32_t place, barred, spare, stamp; } sj_dead_end;
+    #define SJ_DEAD_ENDS 4096
     static _Thread_local sj_dead_end sj_dead_ends[SJ_DEAD_ENDS];
     static _Thread_local uint32_t sj_stamp;
 
@@ -67,8 +69,11 @@ cdef extern from *:
     int sj_low(uint64_t x) noexcept nogil
     ctypedef struct sj_dead_end:
         uint64_t opens
-        uint64_t rest
-        uint64_t place
+        uint64_t rest[3]
+        uint64_t wanted
+        uint32_t place
+        uint32_t barred
+        uint32_t spare
         uint32_t stamp
     const int SJ_DEAD_ENDS
     sj_dead_end* sj_dead_ends
@@ -120,9 +125,9 @@ cdef enum:
     E_MEMORY = -3
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Masks: sets of cards
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef struct Masks:
     uint64_t k[4]        # bit i of k[c]: more than c copies of card i
@@ -185,7 +190,8 @@ cdef int masks_of_cards(const uint8_t* cards, Py_ssize_t n, int decks, Masks* ou
 
 
 cdef inline int copies(const Masks* m, int card) noexcept nogil:
-    return <int> (((m.k[0] >> card) & 1) + ((m.k[1] >> card) & 1) + ((m.k[2] >> card) & 1) + ((m.k[3] >> card) & 1))
+    return <int> (((m.k[0] >> card) & 1) + ((m.k[1] >> card) & 1)
+                  + ((m.k[2] >> card) & 1) + ((m.k[3] >> card) & 1))
 
 
 cdef inline int size(const Masks* m) noexcept nogil:
@@ -283,9 +289,9 @@ cdef bytes bytes_of(const Masks* m):
     return out
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Order: effective suits, tiers and slots (RULES §2)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef struct RulesC:
     int decks
@@ -303,8 +309,9 @@ cdef struct RulesC:
     bint groups_stay_together
     int overruff
     int multiplier
-    # Printed ladders by (width, length), NULL = generic. A ladder is the number of its steps, a step the number of
-    # its alternatives, an alternative the number of its groups and a (width, length) for each of them.
+    # Printed ladders by (width, length), NULL = generic. A ladder is the number of its steps, a step the
+    # number of its alternatives, an alternative the number of its groups and a (width, length) for each of
+    # them.
     const uint8_t* ladder[5][MAX_LENGTH]
 
 cdef struct Suit:
@@ -368,7 +375,8 @@ cdef inline void kinds_in(OrderC* o, Suit* s, const Masks* m, Masks* out) noexce
     keep_only(&folded, s.folded, out)
 
 
-cdef void add_slot(OrderC* o, int suit, int tier, bint joined, int top, int n, const uint8_t* kinds) noexcept nogil:
+cdef void add_slot(OrderC* o, int suit, int tier, bint joined, int top, int n,
+                   const uint8_t* kinds) noexcept nogil:
     """Append a slot to a suit; ``kinds`` are the lower cards of its kinds."""
     cdef Suit* s = &o.suits[suit]
     cdef int j = s.slots, i, card
@@ -424,7 +432,7 @@ cdef void trump_by_tiers(OrderC* o) noexcept nogil:
 
 
 cdef void trump_by_printed_rank(OrderC* o) noexcept nogil:
-    """D3: one chain per printed suit, A below 2 and above K; tops by printed rank, then the trump suit first."""
+    """D3: one chain a printed suit, A below 2 and above K; tops by printed rank, then trump suit first."""
     cdef Suit* s = &o.suits[TRUMP_SUIT]
     cdef uint8_t tier_of[N_CARDS]
     cdef uint8_t kind
@@ -456,8 +464,8 @@ cdef void trump_by_printed_rank(OrderC* o) noexcept nogil:
 
 
 cdef void rank_slots(OrderC* o, Suit* s) noexcept nogil:
-    """Fill in what follows from the slots: orders by top and tier, and the moves of card bits to slot bits."""
-    cdef int i, j, at, card, slot
+    """Fill in what follows from the slots: orders by top and tier, and how card bits move to slot bits."""
+    cdef int i, j, at, card, slot, last
     cdef uint8_t place
     for j in range(s.slots):                     # by_top: insertion sort, slots of equal top in their order
         i = j
@@ -474,7 +482,8 @@ cdef void rank_slots(OrderC* o, Suit* s) noexcept nogil:
             continue
         card = s.kind[j][0]
         i = s.runs - 1
-        if i >= 0 and card == s.run_from[i] + sj_bits(s.run_mask[i]) and j == s.run_to[i] + sj_bits(s.run_mask[i]):
+        last = sj_bits(s.run_mask[i]) if i >= 0 else 0
+        if i >= 0 and card == s.run_from[i] + last and j == s.run_to[i] + last:
             s.run_mask[i] = 2 * s.run_mask[i] + 1
         else:
             s.run_from[s.runs] = card
@@ -549,12 +558,13 @@ cdef void build_order(OrderC* o, RulesC* rules, int level, int trump) noexcept n
         o.rising[i] = card
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Packing: can a multiset of groups and tractors be taken from a suit's cards by disjoint groups?
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
-# Single groups are counted by width and by the widest kind that they may come from. The limit is 4 (none) but for
-# keep_groups_whole (the width of the lead component) and groups_stay_together (the group's own width).
+# Single groups are counted by width and by the widest kind that they may come from. This limit is 4 (none)
+# but for keep_groups_whole (the width of the lead component) and groups_stay_together (the group's own
+# width).
 cdef enum:
     QUADS = 0            # width 4
     TRIPLES_3 = 1        # width 3 from kinds of at most 3
@@ -578,16 +588,17 @@ cdef struct Demand:
     uint8_t number[MAX_TYPES]
     uint8_t group[8]                     # single groups by class
     uint8_t chosen[MAX_COMPS]            # by lead component: the alternative taken of its ladder step
+    uint32_t left                        # what a known packing of the tractors leaves; 0 when none is known
 
 cdef struct Pack:
     Suit* suit
     int8_t have[MAX_SLOTS][4]            # copies of each kind in each slot; 0 stands for 1 too
-    int8_t run[5][MAX_SLOTS + 1]         # run[w][j]: slots from j upwards in a row that hold w copies of a kind
+    int8_t run[5][MAX_SLOTS + 1]         # run[w][j]: slots in a row from j upwards that hold w of a kind
     int8_t reach[5][MAX_SLOTS + 1]       # the longest such run from j or above
     uint32_t rest[MAX_SLOTS + 1]         # the supply of the slots from j upwards
     uint32_t rows[MAX_SLOTS + 1]         # the same, of what tractors can use
 
-# A supply is the number of kinds of which so many copies are left, as four bytes: of four (intact), two of four,
+# A supply is the number of kinds of which so many copies are left, as four bytes: four (intact), two of four,
 # three (intact), two (intact).
 cdef enum:
     LEFT_4 = 0x1
@@ -601,7 +612,7 @@ cdef inline bint groups_fit(uint64_t need, uint32_t supply) noexcept nogil:
     cdef int intact4 = supply & 255, half4 = (supply >> 8) & 255
     cdef int intact3 = (supply >> 16) & 255, intact2 = supply >> 24
     cdef int n, x
-    # A limit rules wider kinds out, so the strictest are served first, each from the least useful kind it may take.
+    # A limit rules wider kinds out, so the strictest come first, each from the least useful kind it may take.
     intact2 -= <int> (need >> (8 * PAIRS_2)) & 255
     intact3 -= <int> (need >> (8 * TRIPLES_3)) & 255
     intact4 -= <int> (need >> (8 * QUADS)) & 255
@@ -711,13 +722,15 @@ cdef void demand_add(Demand* d, int width, int length, int limit, int number) no
     if length == 1:
         d.group[group_class(width, limit)] += number
         return
+    d.left = 0
     for t in range(d.types):
         if d.width[t] == width and d.length[t] == length and d.limit[t] == limit:
             d.number[t] += number
             return
     # More than MAX_TYPES cannot be: thirteen distinct tractors need more kinds than a suit has.
     t = d.types
-    while t and (d.width[t - 1] << 16 | d.length[t - 1] << 8 | d.limit[t - 1]) < (width << 16 | length << 8 | limit):
+    while t and ((d.width[t - 1] << 16 | d.length[t - 1] << 8 | d.limit[t - 1])
+                 < (width << 16 | length << 8 | limit)):
         d.width[t] = d.width[t - 1]
         d.length[t] = d.length[t - 1]
         d.limit[t] = d.limit[t - 1]
@@ -744,44 +757,103 @@ cdef inline bint is_empty(const Demand* d) noexcept nogil:
     return n == 0
 
 
-# The search goes over the slots from low to high and keeps the tractors that are open: at most two pass through a
-# slot of one kind, at most eight through a slot of four. What is still to be placed bounds it (tractors counted as
-# loose groups must fit what is left), and dead ends are remembered, so that its cost is the number of distinct
-# situations, not of placements.
+# The search goes over the slots from low to high and keeps the tractors that are open: at most two pass
+# through a slot of one kind, at most eight through a slot of four. Three things keep it short. What is still
+# to be placed bounds it: tractors counted as loose groups must fit what is left. Dead ends are remembered, so
+# that its cost is the number of distinct situations, not of placements. And only packings that are pushed
+# down are looked for: a tractor whose lower neighbour slot has room for it could as well begin there, unless
+# that cost the single groups something, so it is barred from beginning above such a slot.
 
 cdef struct Search:
     Pack* pack
     const Demand* want
     int types
     uint64_t groups      # single groups wanted, six bytes by class
-    uint32_t useful      # more of a supply than this changes nothing
+    bint limited         # some groups or tractors may not come from any kind
+    int widest_kind      # that every tractor may come from
+    uint32_t left        # the supply that is left over, once a packing is found
     int nodes
-    uint32_t stamp       # 0 until dead ends are worth remembering
+    uint32_t stamp       # of the dead ends; 0 until they are worth remembering
+    sj_dead_end* dead_ends
+
+cdef struct State:
+    int slot             # the next one
+    uint64_t opens       # tractors begun, a byte each: width - 1, limit - 1, slots to go; sorted
+    uint64_t rest        # tractors not begun, five bits a type
+    uint64_t need        # the slots that tractors have still to fill, as groups, six bytes by class
+    uint32_t supply      # what the slots below leave for single groups
+    uint64_t wanted      # the single groups that this does not serve, see still_wanted
+    uint32_t spare
+    uint32_t barred      # bit w: no tractor of width w may begin on the next slot
+    int low_ace_used     # D3: copies of the ace taken below the two
 
 
-cdef inline uint32_t useful_supply(const Demand* d) noexcept nogil:
-    """The most of each part of a supply that single groups can use."""
-    cdef int triples = d.group[TRIPLES_4], pairs = d.group[PAIRS_4]
-    cdef int strict_pairs = d.group[PAIRS_3]
-    return (LEFT_4 * (d.group[QUADS] + triples + (pairs + 1) // 2) + LEFT_2_OF_4 * pairs
-            + LEFT_3 * (d.group[TRIPLES_3] + triples + strict_pairs + pairs)
-            + LEFT_2 * (d.group[PAIRS_2] + strict_pairs + pairs))
+cdef inline void still_wanted(const Search* c, State* s) noexcept nogil:
+    """Reduce the single groups and the supply to what makes a difference from here on.
+
+    ``wanted``: a byte each for quads, triples and pairs that the slots below do not serve; ``spare``: the
+    fours that they have beside. A four serves a quad, a three a triple, a two a pair first; and what is left
+    of threes, then of fours, serves pairs once nothing wider is wanted. Where kinds are limited nothing is
+    reduced.
+    """
+    cdef int quads, triples, pairs, fours, threes, n
+    s.spare = 0
+    s.wanted = 0
+    if c.groups == 0:
+        return
+    if c.limited:
+        s.spare = s.supply
+        s.wanted = c.groups
+        return
+    fours = s.supply & 255
+    threes = (s.supply >> 16) & 255
+    quads = <int> (c.groups >> (8 * QUADS)) & 255
+    triples = <int> (c.groups >> (8 * TRIPLES_4)) & 255
+    pairs = <int> (c.groups >> (8 * PAIRS_4)) & 255
+    n = quads if quads < fours else fours
+    quads -= n
+    fours -= n
+    n = triples if triples < threes else threes
+    triples -= n
+    threes -= n
+    pairs -= <int> (s.supply >> 24) + <int> ((s.supply >> 8) & 255) + threes
+    if triples == 0:
+        pairs -= 2 * fours
+        fours = 0
+    if pairs < 0:
+        pairs = 0
+    n = triples + (pairs + 1) // 2
+    s.spare = fours if fours < n else n
+    s.wanted = quads | (triples << 8) | (pairs << 16)
 
 
-cdef inline uint32_t capped(uint32_t supply, uint32_t most) noexcept nogil:
-    """The lesser of each byte."""
-    cdef uint32_t out = 0, mask = 255
-    if most == 0:
+cdef inline uint32_t bars(const Search* c, const State* s, int had, int left) noexcept nogil:
+    """The widths that may not begin above this slot, where ``left`` of a kind's ``had`` copies stay free.
+
+    Pushing a tractor down uses copies here and frees as many of a higher kind, which may be of any size. That
+    costs the single groups wanted from here on nothing if there are none; or if the kind here gives way
+    completely (a two, two of a four, a three for a triple, a four for a quad); or if what breaks is worth a
+    pair and no more.
+    """
+    cdef uint32_t out = 0
+    if left < 2 or had > c.widest_kind:
         return 0
-    while mask:
-        out |= (supply & mask) if (supply & mask) < (most & mask) else (most & mask)
-        mask <<= 8
+    if s.wanted == 0:
+        return (1 << (left + 1)) - 1
+    if c.limited:
+        return 0
+    if left == 2 or s.wanted & 0xFFFF == 0 or (left == 3 and s.wanted & 0xFF00 == 0):
+        out = 1 << 2
+    if had == 3 and left == 3:
+        out |= 1 << 3
+    if left == 4:
+        out |= 1 << 4
     return out
 
 
 cdef inline uint64_t with_open(uint64_t opens, uint64_t track) noexcept nogil:
-    """Add a track (a byte: width-1, limit-1, slots to go) to the open ones, kept sorted."""
-    cdef uint64_t lower = 0
+    """Add a track to the open ones, kept sorted."""
+    cdef uint64_t lower
     cdef int shift = 0
     while ((opens >> shift) & 255) > track:
         shift += 8
@@ -789,185 +861,276 @@ cdef inline uint64_t with_open(uint64_t opens, uint64_t track) noexcept nogil:
     return lower | (track << shift) | ((opens ^ lower) << 8)
 
 
-cdef bint sweep(Search* c, int j, uint64_t opens, uint64_t rest, uint64_t need, uint32_t supply,
-                int low_ace_used) noexcept nogil:
-    """Place what is open and what has not begun on the slots from j upwards.
+cdef inline void begin(const Demand* d, int t, State* s) noexcept nogil:
+    """Begin a tractor of a type on the slot in hand."""
+    s.rest -= 1ULL << (5 * t)
+    s.need -= 1ULL << (8 * group_class(d.width[t], d.limit[t]))
+    s.opens = with_open(s.opens, ((d.width[t] - 1) << 6) | ((d.limit[t] - 1) << 4) | (d.length[t] - 1))
 
-    ``rest`` has five bits per tractor type (how many have not begun), ``need`` six bytes (every slot still to be
-    filled by a tractor counted as a group), ``supply`` what the slots below leave for single groups.
+
+cdef inline bint may_begin(const Search* c, const State* s, int t) noexcept nogil:
+    """Whether a tractor of a type is left that may begin on the slot in hand."""
+    cdef int width = c.want.width[t]
+    return ((s.rest >> (5 * t)) & 31 != 0 and not (s.barred >> width) & 1
+            and c.pack.run[width][s.slot] >= c.want.length[t])
+
+
+cdef inline void rest_key(const Search* c, uint64_t rest, uint64_t* out) noexcept nogil:
+    """The tractors that have not begun, sixteen bits a type: the same whatever demand they belong to."""
+    cdef const Demand* d = c.want
+    cdef int t, n = 0
+    cdef uint64_t number
+    out[0] = out[1] = out[2] = 0
+    for t in range(c.types):
+        number = (rest >> (5 * t)) & 31
+        if number:
+            number |= (d.length[t] << 5) | ((d.width[t] - 1) << 10) | ((d.limit[t] - 1) << 12)
+            out[n >> 2] |= number << (16 * (n & 3))
+            n += 1
+
+
+cdef inline bint same_place(const sj_dead_end* a, const sj_dead_end* b) noexcept nogil:
+    return (a.stamp == b.stamp and a.opens == b.opens and a.place == b.place and a.rest[0] == b.rest[0]
+            and a.rest[1] == b.rest[1] and a.rest[2] == b.rest[2])
+
+
+cdef inline bint is_dead(const Search* c, const sj_dead_end* known, const sj_dead_end* here) noexcept nogil:
+    """Whether a known dead end shows that this one is dead too.
+
+    Where nothing was barred it had no packing at all, so one that wants at least as much and has no more to
+    spare has none. Otherwise it had none that is pushed down, and only the very same situation is dead.
     """
+    if not same_place(known, here):
+        return False
+    if known.barred or c.limited:
+        return known.barred == here.barred and known.wanted == here.wanted and known.spare == here.spare
+    return (here.spare <= known.spare and here.wanted & 255 >= known.wanted & 255
+            and (here.wanted >> 8) & 255 >= (known.wanted >> 8) & 255
+            and here.wanted >> 16 >= known.wanted >> 16)
+
+
+cdef inline sj_dead_end* dead_end_of(const Search* c, const sj_dead_end* here) noexcept nogil:
+    """The first of the two entries where a situation is remembered."""
+    cdef uint64_t key = here.opens * 0x9E3779B97F4A7C15ULL
+    key = (key ^ (key >> 32) ^ here.rest[0]) * 0xC2B2AE3D27D4EB4FULL
+    key = (key ^ (key >> 29) ^ here.rest[1] ^ (here.rest[2] << 7)) * 0x165667B19E3779F9ULL
+    key = (key ^ (key >> 32) ^ here.place) * 0xBF58476D1CE4E5B9ULL
+    return &c.dead_ends[(key >> 40) & (SJ_DEAD_ENDS - 2)]
+
+
+cdef inline void free_ace(const Search* c, State* s) noexcept nogil:
+    """Correct a supply that counted the ace of D3 as whole at its high slot."""
+    cdef int have
+    if s.low_ace_used:
+        have = c.pack.have[c.pack.suit.high_ace][0]
+        s.supply += leftover(have, have - s.low_ace_used) - leftover(have, have)
+
+
+cdef inline bint cannot_fit(const Search* c, const State* s) noexcept nogil:
+    """Whether the tractors, or they and the groups, need more than is left, even taken as loose groups."""
+    return (not groups_fit(s.need, c.pack.rows[s.slot])
+            or (c.groups != 0 and not groups_fit(s.need + c.groups, s.supply + c.pack.rest[s.slot])))
+
+
+cdef bint sweep(Search* c, const State* start) noexcept nogil:
+    """Place what is open and what has not begun on the slots from ``start.slot`` upwards."""
     cdef Pack* p = c.pack
-    cdef Suit* s = p.suit
-    cdef uint64_t after = 0, track, place
-    cdef int have, left, width, limit, n, i
+    cdef Suit* suit = p.suit
+    cdef State s
+    cdef sj_dead_end here
+    cdef sj_dead_end* dead = NULL
+    cdef uint64_t track
+    cdef int left, width, limit, n = 0, i
     cdef uint8_t widths[8]
     cdef uint8_t limits[8]
-    cdef sj_dead_end* dead = NULL
-    cdef uint64_t key
+    cdef bint found
+    if cannot_fit(c, start):
+        return False
+    s = start[0]
     while True:
-        if opens == 0 and rest == 0:
-            supply += p.rest[j]
-            if low_ace_used and s.high_ace >= j:
-                have = p.have[s.high_ace][0]
-                supply += leftover(have, have - low_ace_used) - leftover(have, have)
-            return groups_fit(c.groups, supply)
-        if j == s.slots:
+        if s.opens == 0 and s.rest == 0:
+            s.supply += p.rest[s.slot]
+            if s.slot <= suit.high_ace:
+                free_ace(c, &s)
+            c.left = s.supply
+            return groups_fit(c.groups, s.supply)
+        if s.slot == suit.slots:
             return False
-        if opens:
-            if not s.joined[j]:
+        if s.opens:
+            if not suit.joined[s.slot]:
                 return False
             break
-        if p.run[2][j] >= 2:
+        if p.run[2][s.slot] >= 2:
             break
-        supply += p.rest[j] - p.rest[j + 1]      # no tractor can begin here
-        if low_ace_used and j == s.high_ace:
-            have = p.have[j][0]
-            supply += leftover(have, have - low_ace_used) - leftover(have, have)
-        j += 1
-    if not groups_fit(need, p.rows[j]) or (c.groups and not groups_fit(need + c.groups, supply + p.rest[j])):
+        s.supply += p.rest[s.slot] - p.rest[s.slot + 1]      # no tractor can begin here
+        if s.slot == suit.high_ace:
+            free_ace(c, &s)
+        s.barred = 0
+        s.slot += 1
+    if s.slot != start.slot and cannot_fit(c, &s):
         return False
     for i in range(c.types):
-        if (rest >> (5 * i)) & 31 and p.reach[c.want.width[i]][j] < c.want.length[i]:
+        if (s.rest >> (5 * i)) & 31 and p.reach[c.want.width[i]][s.slot] < c.want.length[i]:
             return False
+    still_wanted(c, &s)
     c.nodes += 1
-    supply = capped(supply, c.useful)
-    if c.nodes > 32:
-        if c.stamp == 0:
-            c.stamp = sj_new_stamp()
-        place = supply | (<uint64_t> j << 32) | (<uint64_t> low_ace_used << 40)
-        key = (opens * 0x9E3779B97F4A7C15ULL) ^ (rest * 0xC2B2AE3D27D4EB4FULL) ^ (place * 0x165667B19E3779F9ULL)
-        key = (key ^ (key >> 29)) * 0xBF58476D1CE4E5B9ULL
-        dead = &sj_dead_ends[(key >> 40) & (SJ_DEAD_ENDS - 1)]
-        if dead.stamp == c.stamp and dead.opens == opens and dead.rest == rest and dead.place == place:
+    if c.stamp == 0 and c.nodes > 32:
+        c.stamp = sj_new_stamp()
+    if c.stamp:
+        here.stamp = c.stamp
+        here.opens = s.opens
+        here.place = s.slot | (s.low_ace_used << 8)
+        here.barred = s.barred
+        here.wanted = s.wanted
+        here.spare = s.spare
+        rest_key(c, s.rest, here.rest)
+        dead = dead_end_of(c, &here)
+        if is_dead(c, &dead[0], &here) or is_dead(c, &dead[1], &here):
             return False
-    if s.kinds[j] == 1:
-        have = p.have[j][0]
-        left = have - (low_ace_used if j == s.high_ace else 0)
-        track = opens
-        while track:
-            width = ((track >> 6) & 3) + 1
-            limit = ((track >> 4) & 3) + 1
-            left -= width
-            if left < 0 or have > limit:
-                return False
-            need -= 1ULL << (8 * group_class(width, limit))
-            if track & 15 > 1:
-                after = with_open(after, (track & 255) - 1)
-            track >>= 8
-        if sweep_one(c, j, 0, left, after, rest, need, supply, low_ace_used):
-            return True
+    left = p.have[s.slot][0] - (s.low_ace_used if s.slot == suit.high_ace else 0)
+    track = s.opens
+    s.opens = 0
+    while track:                                 # what is open goes on
+        width = ((track >> 6) & 3) + 1
+        limit = ((track >> 4) & 3) + 1
+        widths[n] = width
+        limits[n] = limit
+        n += 1
+        left -= width
+        if suit.kinds[s.slot] == 1 and (left < 0 or p.have[s.slot][0] > limit):
+            return False
+        s.need -= 1ULL << (8 * group_class(width, limit))
+        if track & 15 > 1:
+            s.opens = with_open(s.opens, (track & 255) - 1)
+        track >>= 8
+    if suit.kinds[s.slot] == 1:
+        found = sweep_one(c, &s, 0, left)
     else:
-        n = 0
-        track = opens
-        while track:
-            widths[n] = ((track >> 6) & 3) + 1
-            limits[n] = ((track >> 4) & 3) + 1
-            need -= 1ULL << (8 * group_class(widths[n], limits[n]))
-            if track & 15 > 1:
-                after = with_open(after, (track & 255) - 1)
-            track >>= 8
-            n += 1
-        if sweep_many(c, j, 0, n, widths, limits, after, rest, need, supply, low_ace_used):
-            return True
-    if dead != NULL:
-        dead.stamp = c.stamp
-        dead.opens = opens
-        dead.rest = rest
-        dead.place = place
-    return False
+        found = sweep_many(c, &s, 0, n, widths, limits)
+    if not found and dead != NULL:
+        if not is_dead(c, &here, dead):          # keep what the new entry does not cover
+            dead[1] = dead[0]
+        dead[0] = here
+    return found
 
 
-cdef bint sweep_one(Search* c, int j, int first, int left, uint64_t after, uint64_t rest, uint64_t need,
-                    uint32_t supply, int low_ace_used) noexcept nogil:
+cdef bint sweep_one(Search* c, const State* s, int first, int left) noexcept nogil:
     """Begin tractors on a slot of one kind of which ``left`` copies are free, then go on to the next slot."""
-    cdef Pack* p = c.pack
-    cdef Suit* s = p.suit
-    cdef const Demand* d = c.want
-    cdef int t, have = p.have[j][0]
-    cdef uint64_t track
+    cdef Suit* suit = c.pack.suit
+    cdef State up
+    cdef int t, have = c.pack.have[s.slot][0]
     for t in range(first, c.types):
-        if (rest >> (5 * t)) & 31 and d.width[t] <= left and have <= d.limit[t] and p.run[d.width[t]][j] >= d.length[t]:
-            track = ((d.width[t] - 1) << 6) | ((d.limit[t] - 1) << 4) | (d.length[t] - 1)
-            if sweep_one(c, j, t, left - d.width[t], with_open(after, track), rest - (1ULL << (5 * t)),
-                         need - (1ULL << (8 * group_class(d.width[t], d.limit[t]))), supply, low_ace_used):
+        if c.want.width[t] <= left and have <= c.want.limit[t] and may_begin(c, s, t):
+            up = s[0]
+            begin(c.want, t, &up)
+            if sweep_one(c, &up, t, left - c.want.width[t]):
                 return True
-    if j == s.low_ace:
-        return sweep(c, j + 1, after, rest, need, supply, have - left)
-    return sweep(c, j + 1, after, rest, need, supply + leftover(have, left), low_ace_used)
+    up = s[0]
+    up.slot += 1
+    up.barred = 0
+    if s.slot == suit.low_ace:
+        up.low_ace_used = have - left
+    else:
+        up.supply += leftover(have, left)
+        if suit.joined[up.slot]:
+            up.barred = bars(c, s, have, left)
+    return sweep(c, &up)
 
 
-cdef bint sweep_many(Search* c, int j, int first, int n, uint8_t* widths, uint8_t* limits, uint64_t after,
-                     uint64_t rest, uint64_t need, uint32_t supply, int low_ace_used) noexcept nogil:
-    """Begin tractors on a slot of several kinds, then share the tracks out among the kinds."""
-    cdef Pack* p = c.pack
-    cdef const Demand* d = c.want
+cdef bint sweep_many(Search* c, const State* s, int first, int n, uint8_t* widths,
+                     uint8_t* limits) noexcept nogil:
+    """Begin tractors on a slot of several kinds, then share the n tracks out among the kinds."""
+    cdef State up
     cdef int t, i
-    cdef uint64_t track
     cdef int8_t left[4]
     if n < 8:
         for t in range(first, c.types):
-            if (rest >> (5 * t)) & 31 and p.run[d.width[t]][j] >= d.length[t]:
-                track = ((d.width[t] - 1) << 6) | ((d.limit[t] - 1) << 4) | (d.length[t] - 1)
-                widths[n] = d.width[t]
-                limits[n] = d.limit[t]
-                if sweep_many(c, j, t, n + 1, widths, limits, with_open(after, track), rest - (1ULL << (5 * t)),
-                              need - (1ULL << (8 * group_class(d.width[t], d.limit[t]))), supply, low_ace_used):
+            if may_begin(c, s, t):
+                up = s[0]
+                begin(c.want, t, &up)
+                widths[n] = c.want.width[t]
+                limits[n] = c.want.limit[t]
+                if sweep_many(c, &up, t, n + 1, widths, limits):
                     return True
     for i in range(4):
-        left[i] = p.have[j][i] if i < p.suit.kinds[j] else 0
-    return share_out(c, j, 0, n, widths, limits, left, after, rest, need, supply, low_ace_used)
+        left[i] = c.pack.have[s.slot][i] if i < c.pack.suit.kinds[s.slot] else 0
+    return share_out(c, s, 0, n, widths, limits, left)
 
 
-cdef bint share_out(Search* c, int j, int i, int n, uint8_t* widths, uint8_t* limits, int8_t* left, uint64_t after,
-                    uint64_t rest, uint64_t need, uint32_t supply, int low_ace_used) noexcept nogil:
+cdef bint share_out(Search* c, const State* s, int i, int n, uint8_t* widths, uint8_t* limits,
+                    int8_t* left) noexcept nogil:
     """Give tracks i..n-1 a kind of the slot each (several may share a kind), then go on to the next slot."""
     cdef Pack* p = c.pack
-    cdef int k, e, kinds = p.suit.kinds[j]
+    cdef State up
+    cdef int k, e, kinds = p.suit.kinds[s.slot]
     cdef bint tried
     if i == n:
+        up = s[0]
+        up.slot += 1
+        up.barred = 0
         for k in range(kinds):
-            supply += leftover(p.have[j][k], left[k])
-        return sweep(c, j + 1, after, rest, need, supply, low_ace_used)
+            up.supply += leftover(p.have[s.slot][k], left[k])
+            if p.suit.joined[up.slot]:
+                up.barred |= bars(c, s, p.have[s.slot][k], left[k])
+        return sweep(c, &up)
     for k in range(kinds):
-        if left[k] < widths[i] or p.have[j][k] > limits[i]:
+        if left[k] < widths[i] or p.have[s.slot][k] > limits[i]:
             continue
         tried = False
         for e in range(k):
-            tried |= left[e] == left[k] and p.have[j][e] == p.have[j][k]
+            tried |= left[e] == left[k] and p.have[s.slot][e] == p.have[s.slot][k]
         if tried:
             continue
         left[k] -= widths[i]
-        if share_out(c, j, i + 1, n, widths, limits, left, after, rest, need, supply, low_ace_used):
+        if share_out(c, s, i + 1, n, widths, limits, left):
             return True
         left[k] += widths[i]
     return False
 
 
-cdef bint fits(Pack* p, const Demand* d) noexcept nogil:
-    """Whether disjoint groups of a pack realise a demand, wider groups broken where it helps (RULES §5); exact."""
-    cdef Search c
-    cdef uint64_t need = 0, rest = 0
+cdef bint search(Search* c, Pack* p, const Demand* d, uint32_t stamp) noexcept nogil:
+    """Whether disjoint groups of a pack realise a demand; exact.
+
+    ``c.left`` is what the tractors of the packing found leave. Searches of one pack may share dead ends by a
+    stamp.
+    """
+    cdef State s
     cdef int t
     memcpy(&c.groups, d.group, 8)
+    c.nodes = 0
+    c.stamp = 0
     if d.types == 0:
-        return groups_fit(c.groups, p.rest[0])
+        c.left = p.rest[0]
+        return groups_fit(c.groups, c.left)
+    c.limited = (d.group[TRIPLES_3] | d.group[PAIRS_2] | d.group[PAIRS_3]) != 0
+    c.widest_kind = 4
+    memset(&s, 0, sizeof(s))
     for t in range(d.types):
         if p.reach[d.width[t]][0] < d.length[t]:
             return False
-        need += <uint64_t> (d.number[t] * d.length[t]) << (8 * group_class(d.width[t], d.limit[t]))
-        rest |= <uint64_t> d.number[t] << (5 * t)
+        if d.limit[t] < c.widest_kind:
+            c.widest_kind = d.limit[t]
+            c.limited = True
+        s.need += <uint64_t> (d.number[t] * d.length[t]) << (8 * group_class(d.width[t], d.limit[t]))
+        s.rest |= <uint64_t> d.number[t] << (5 * t)
     c.pack = p
     c.want = d
     c.types = d.types
-    c.useful = useful_supply(d)
-    c.nodes = 0
-    c.stamp = 0
-    return sweep(&c, 0, 0, rest, need, 0, 0)
+    c.dead_ends = sj_dead_ends
+    if not c.limited:                            # else what is barred depends on the whole demand
+        c.stamp = stamp
+    return sweep(c, &s)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+cdef bint fits(Pack* p, const Demand* d) noexcept nogil:
+    """Whether disjoint groups of a pack realise a demand, wider groups broken where it helps (RULES §5)."""
+    cdef Search c
+    return search(&c, p, d, 0)
+
+
+# ------------------------------------------------------------------------------------------------------------
 # Shapes: cutting cards into components (RULES §3)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef struct Comp:
     int width
@@ -1014,6 +1177,20 @@ cdef inline void insert_comp(Cut* cut, const Comp* comp) noexcept nogil:
     cut.n += 1
 
 
+cdef int first_kind_of(OrderC* o, Suit* s, const Masks* cards, Pack* p, int j, int width) noexcept nogil:
+    """Of the kinds in a slot with just ``width`` copies the one whose lowest card is first in suit order."""
+    cdef int i, card, best = -1, lowest = N_CARDS
+    for i in range(s.kinds[j]):
+        if p.have[j][i] == width:
+            card = s.kind[j][i]
+            if not (cards.k[0] >> card) & 1:     # two colours: only its higher card is there
+                card += 26
+            if card < lowest:
+                best = i
+                lowest = card
+    return best
+
+
 cdef void cut_tractors(OrderC* o, Suit* s, const Masks* cards, Pack* p, Cut* cut) noexcept nogil:
     """Form tractors of equal groups: longest first, ties to the wider, then to the higher top (RULES §3)."""
     cdef int j, i, w, n, best, best_w, best_length, row
@@ -1045,9 +1222,7 @@ cdef void cut_tractors(OrderC* o, Suit* s, const Masks* cards, Pack* p, Cut* cut
             return
         clear(&comp.cards)
         for j in range(best - best_length + 1, best + 1):
-            i = 0                                # of several kinds the first in suit order
-            while p.have[j][i] != best_w:
-                i += 1
+            i = first_kind_of(o, s, cards, p, j, best_w)
             add_kind(o, cards, s.kind[j][i], &comp.cards)
             take_copies(p, j, i, best_w)
         comp.width = best_w
@@ -1083,11 +1258,11 @@ cdef void cut_shape(OrderC* o, Suit* s, const Masks* cards, Cut* cut) noexcept n
         insert_comp(cut, &comp)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Leads and ladders: what a hand owes (RULES §5)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
-# How a lead is checked: nothing but suit, only pairs counted, one pair tractor (kinds of at most two), or in general.
+# How a lead is checked: only the suit, pairs counted, one pair tractor (kinds of at most two), or in general.
 cdef enum:
     CHECK_SUIT = 0
     CHECK_PAIRS = 1
@@ -1100,14 +1275,14 @@ cdef struct LeadC:
     int suit_index
     int n                                # cards
     int how
-    int pairs                            # CHECK_PAIRS, CHECK_TRACTOR: pairs in the lead, its tractor's included
+    int pairs                            # CHECK_PAIRS, CHECK_TRACTOR: pairs in the lead, its tractor's too
     int comps
     uint8_t width[MAX_COMPS]
     uint8_t length[MAX_COMPS]
     const uint8_t* ladder[MAX_COMPS]     # the printed ladder, NULL for the generic one
     bint self_first                      # every ladder begins with the component's own shape
     Demand full                          # all components
-    Demand answer                        # RULES §6: all but the largest, groups limited where they stay together
+    Demand answer                        # RULES §6: all but the largest, limited where groups stay together
     bint wider_beats                     # a wider single component of the same card count beats it
 
 cdef struct Demands:                     # a list that grows
@@ -1115,6 +1290,10 @@ cdef struct Demands:                     # a list that grows
     int n
     int room
     Demand few[8]
+
+cdef struct Known:                       # about one pack, while its obligation is worked out
+    Demands failed                       # demands that do not fit
+    uint32_t stamp                       # of the dead ends of its searches, 0 for none yet
 
 cdef struct Owed:
     Demands accepted                     # a play that realises one of these is legal
@@ -1158,7 +1337,7 @@ cdef int demands_add(Demands* v, const Demand* d) noexcept nogil:
     return 1
 
 
-cdef inline int failed(int code) noexcept nogil:
+cdef inline int error_of(int code) noexcept nogil:
     """The error of an answer, 0 when it is none."""
     return code if code < 0 else 0
 
@@ -1279,22 +1458,58 @@ cdef inline bint next_shape(int preference, int w, int l, int* width, int* lengt
     return True
 
 
-cdef int extend(Pack* hand, const Demands* chosen, int width, int length, int limit, Demands* out) noexcept nogil:
+cdef bint contains(const Demand* a, const Demand* b) noexcept nogil:
+    """Whether a demand asks for all that another asks for."""
+    cdef int i, t, u = 0
+    for i in range(6):
+        if a.group[i] < b.group[i]:
+            return False
+    for t in range(b.types):                     # both are in the same order
+        while u < a.types and (a.width[u] != b.width[t] or a.length[u] != b.length[t]
+                               or a.limit[u] != b.limit[t]):
+            u += 1
+        if u == a.types or a.number[u] < b.number[t]:
+            return False
+    return True
+
+
+cdef int fits_more(Pack* hand, Demand* d, Known* known) noexcept nogil:
+    """``fits`` for a demand grown from one that fits, with the help of what is known; 1, 0 or E_MEMORY."""
+    cdef Search c
+    cdef int i
+    cdef uint64_t groups
+    memcpy(&groups, d.group, 8)
+    if d.left and groups_fit(groups, d.left):
+        return 1                                 # the tractors can stay where they are
+    for i in range(known.failed.n):
+        if contains(d, &known.failed.at[i]):
+            return 0
+    if search(&c, hand, d, known.stamp):
+        d.left = c.left
+        return 1
+    if known.stamp == 0 and c.nodes > 32:
+        known.stamp = sj_new_stamp()
+    return error_of(demands_add(&known.failed, d))
+
+
+cdef int extend(Pack* hand, const Demands* chosen, int width, int length, int limit, Known* known,
+                Demands* out) noexcept nogil:
     """Those of the chosen demands that one more group can be added to; how many, or E_MEMORY."""
     cdef Demand more
-    cdef int i
+    cdef int i, fit
     out.n = 0
     for i in range(chosen.n):
         more = chosen.at[i]
         demand_add(&more, width, length, limit, 1)
-        if fits(hand, &more) and demands_add(out, &more) < 0:
+        fit = fits_more(hand, &more, known)
+        if fit < 0 or (fit and demands_add(out, &more) < 0):
             return E_MEMORY
     return out.n
 
 
-cdef int best_printed(LeadC* lead, int comp, Pack* hand, int limit, int first, Demands* chosen,
+cdef int best_printed(LeadC* lead, int comp, Pack* hand, int limit, int first, Demands* chosen, Known* known,
                       Demands* out) noexcept nogil:
-    """Take the best step of a printed ladder from ``first`` on that fits beside what is chosen; the step reached.
+    """Take the best step of a printed ladder from ``first`` on that fits beside what is chosen; which it is.
 
     Every alternative of the step that fits is kept, since a later component may need the other one.
     """
@@ -1315,7 +1530,9 @@ cdef int best_printed(LeadC* lead, int comp, Pack* hand, int limit, int first, D
                         add_alternative(&more, alternative, limit)
                         more.chosen[comp] = a
                         new = demands_add(&tried, &more)
-                        if new > 0 and (alternative[0] == 0 or fits(hand, &more)):
+                        if new > 0:
+                            new = fits_more(hand, &more, known)
+                        if new > 0:
                             new = demands_add(out, &more)
                         if new < 0:
                             demands_free(&tried)
@@ -1330,14 +1547,15 @@ cdef int best_printed(LeadC* lead, int comp, Pack* hand, int limit, int first, D
 
 
 cdef int owe(LeadC* lead, Pack* hand, Owed* owed) noexcept nogil:
-    """The obligation of a hand: the lexicographically best vector of ladder steps (RULES §5); 0 or E_MEMORY."""
+    """A hand's obligation, the lexicographically best vector of ladder steps (RULES §5); 0 or E_MEMORY."""
     cdef RulesC* r = lead.order.rules
     cdef Demands spare
+    cdef Known known
     cdef Demands* chosen = &owed.best
     cdef Demands* out = &spare
     cdef Demands* swap
     cdef Demand nothing
-    cdef uint8_t dead[5][5][MAX_LENGTH]  # limit, width, length: does not fit beside what is chosen, nor ever again
+    cdef uint8_t dead[5][5][MAX_LENGTH]  # limit, width, length: does not fit any more
     cdef int i, left, found, limit, w, l, width, length, first, result = 0
     cdef bint more_shapes
     memset(&nothing, 0, sizeof(Demand))
@@ -1345,6 +1563,8 @@ cdef int owe(LeadC* lead, Pack* hand, Owed* owed) noexcept nogil:
     demands_init(&owed.accepted)
     demands_init(chosen)
     demands_init(out)
+    demands_init(&known.failed)
+    known.stamp = 0
     demands_add(chosen, &nothing)
     owed.parts = 0
     for i in range(lead.comps):
@@ -1357,7 +1577,7 @@ cdef int owe(LeadC* lead, Pack* hand, Owed* owed) noexcept nogil:
         limit = w if r.keep_groups_whole else 4
         if lead.ladder[i] != NULL:
             first = owed.step[i - 1] if i > 0 and lead.ladder[i - 1] == lead.ladder[i] else 0
-            found = best_printed(lead, i, hand, limit, first, chosen, out)
+            found = best_printed(lead, i, hand, limit, first, chosen, &known, out)
             if found < 0:
                 result = E_MEMORY
                 break
@@ -1372,7 +1592,7 @@ cdef int owe(LeadC* lead, Pack* hand, Owed* owed) noexcept nogil:
         more_shapes = True
         while more_shapes:
             while width * length <= left and not dead[limit][width][length]:
-                found = extend(hand, chosen, width, length, limit, out)
+                found = extend(hand, chosen, width, length, limit, &known, out)
                 if found <= 0:
                     dead[limit][width][length] = True
                     result |= found
@@ -1390,6 +1610,7 @@ cdef int owe(LeadC* lead, Pack* hand, Owed* owed) noexcept nogil:
     if result == 0 and chosen != &owed.best:
         result = demands_set(&owed.best, chosen)
     demands_free(&spare)
+    demands_free(&known.failed)
     owed.example = owed.best.at[0]
     if result == 0:
         result = accept_better(lead, owed) if r.keep_groups_whole else demands_set(&owed.accepted, &owed.best)
@@ -1399,8 +1620,9 @@ cdef int owe(LeadC* lead, Pack* hand, Owed* owed) noexcept nogil:
 cdef int accept_better(LeadC* lead, Owed* owed) noexcept nogil:
     """Under keep_groups_whole: every demand that is the owed vector, or just better than it at one component.
 
-    The hand's obligation left wide groups out; the play is measured with its groups breakable, so it may reach a
-    better vector than the one owed. A play has a vector at least as good iff it realises one of these.
+    The hand's obligation left wide groups out; the play is measured with its groups breakable, so it may
+    reach a better vector than the one owed. A play has a vector at least as good iff it realises one of
+    these.
     """
     cdef RulesC* r = lead.order.rules
     cdef Demands* same_so_far = &owed.best
@@ -1438,13 +1660,13 @@ cdef int accept_better(LeadC* lead, Owed* owed) noexcept nogil:
                     if width * length <= left:
                         more = same_so_far.at[m]
                         demand_add(&more, width, length, 4, 1)
-                        result |= failed(demands_add(&owed.accepted, &more))
+                        result |= error_of(demands_add(&owed.accepted, &more))
                     more_shapes = next_shape(r.preference, lead.width[i], lead.length[i], &width, &length)
                 if part < end:
                     demand_add(&same_so_far.at[m], owed.part_width[part], owed.part_length[part], 4, 1)
                     left -= owed.part_width[part] * owed.part_length[part]
     for m in range(same_so_far.n):
-        result |= failed(demands_add(&owed.accepted, &same_so_far.at[m]))
+        result |= error_of(demands_add(&owed.accepted, &same_so_far.at[m]))
     demands_free(&grown)
     return result
 
@@ -1470,9 +1692,9 @@ cdef inline void owed_free(Owed* owed) noexcept nogil:
     demands_free(&owed.best)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Following (RULES §5)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef inline uint32_t slots_of(Suit* s, uint64_t cards) noexcept nogil:
     """Bit j: slot j has a kind among ``cards``."""
@@ -1508,8 +1730,8 @@ cdef inline bint has_run(uint32_t slots, uint32_t joins, int length) noexcept no
 cdef uint64_t pair_parts(uint32_t slots, uint32_t joins, int length) noexcept nogil:
     """The tractors that the ladder of a pair tractor takes from rows that are all shorter, longest first.
 
-    Rows are disjoint, so the best multiset is the longest rows in turn, the last one cut to what is left of the lead.
-    Four bits a part, the longest in front.
+    Rows are disjoint, so the best multiset is the longest rows in turn, the last cut to what is left of the
+    lead. Four bits a part, the longest in front.
     """
     cdef uint64_t rows = 0, parts = 0
     cdef uint32_t starts = slots & ~((slots << 1) & joins)
@@ -1533,7 +1755,7 @@ cdef uint64_t pair_parts(uint32_t slots, uint32_t joins, int length) noexcept no
 
 
 cdef int check_ladders(LeadC* lead, const Masks* hand, const Masks* play) noexcept nogil:
-    """The general answer for a hand with more cards of the suit than the lead has, from the ladders themselves."""
+    """The general answer for a hand with more of the suit than the lead has, from the ladders themselves."""
     cdef Masks kinds
     cdef Pack held, laid
     cdef Owed owed
@@ -1617,9 +1839,9 @@ cdef inline int check_counts(LeadC* lead, const uint8_t* hand, const uint8_t* pl
     return check_masks(lead, &held, &laid)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Throws (RULES §4)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef bint beats_component(OrderC* o, Suit* s, Pack* p, const Masks* kinds, const Comp* comp) noexcept nogil:
     """Whether a hand's cards of the suit hold something that beats a component led alone."""
@@ -1645,7 +1867,7 @@ cdef bint beats_component(OrderC* o, Suit* s, Pack* p, const Masks* kinds, const
 
 
 cdef int forced_component(OrderC* o, const Cut* cut, const uint8_t* beaten) noexcept nogil:
-    """The component that a failed throw plays: lowest top, fewer cards, suit order; see ``ForcedComponent``."""
+    """The component that a failed throw plays: lowest top, fewer cards, suit order (``ForcedComponent``)."""
     cdef int policy = o.rules.forced_component
     cdef int i, best = -1
     cdef const Comp* a
@@ -1671,7 +1893,8 @@ cdef int forced_component(OrderC* o, const Cut* cut, const uint8_t* beaten) noex
     return best
 
 
-cdef int judge_throw(OrderC* o, Suit* s, const Cut* cut, const Masks* others, int* forced, int* blockers) noexcept nogil:
+cdef int judge_throw(OrderC* o, Suit* s, const Cut* cut, const Masks* others, int* forced,
+                     int* blockers) noexcept nogil:
     """A verdict, and for a throw that fails the component forced (-1 when it stands) and who beats it."""
     cdef uint8_t beaten[MAX_COMPS]
     cdef Masks kinds
@@ -1707,9 +1930,9 @@ cdef int judge_throw(OrderC* o, Suit* s, const Cut* cut, const Masks* others, in
     return V_OK
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Winning a trick, and the multiplier (RULES §6, §8)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef bint pin(Pack* p, int j, int start, int width, bint exact, const Demand* rest) noexcept nogil:
     """Whether groups of ``width`` in slots start..j can be taken so that the rest still fits."""
@@ -1741,7 +1964,7 @@ cdef bint pin(Pack* p, int j, int start, int width, bint exact, const Demand* re
 
 cdef int best_top(OrderC* o, Suit* s, const Masks* kinds, int width, int length, bint exact,
                   const Demand* rest) noexcept nogil:
-    """The highest top with which a component can be cut from kinds while the rest is cut too; -1 when it cannot."""
+    """The highest top with which a component can be cut from kinds beside the rest; -1 when it cannot."""
     cdef Pack p
     cdef int i, j, start, k
     if width == 1:                               # then the rest is singles too
@@ -1771,7 +1994,8 @@ cdef int best_top(OrderC* o, Suit* s, const Masks* kinds, int width, int length,
     return -1
 
 
-# A play's value orders the plays of a trick: -1 for a discard, else trump, the width of a wider answer, the top.
+# A play's value orders the plays of a trick: -1 for a discard, else trump, then the answer's width, then its
+# top.
 cdef enum:
     VALUE_TRUMP = 1 << 24
     VALUE_WIDTH = 1 << 16
@@ -1820,8 +2044,9 @@ cdef int win_trick(LeadC* lead, const Masks* plays, int n, int* value) noexcept 
     return best
 
 
-cdef int64_t answer_multiplier(RulesC* r, int comps, const uint8_t* widths, const uint8_t* lengths) noexcept nogil:
-    """The multiplier of RULES §8 for the components, larger first, with which the winner answers the last lead."""
+cdef int64_t answer_multiplier(RulesC* r, int comps, const uint8_t* widths,
+                               const uint8_t* lengths) noexcept nogil:
+    """The multiplier of RULES §8 for the components, larger first, that answer the last lead."""
     cdef int w = widths[0], l = lengths[0], i, width
     cdef int64_t power
     if r.multiplier == MULT_POWER:
@@ -1853,9 +2078,9 @@ cdef int64_t trick_multiplier(LeadC* lead, int value) noexcept nogil:
     return answer_multiplier(lead.order.rules, lead.comps, lead.width, lead.length)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Listing legal plays
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef struct Plays:                       # a list without repeats, in the order of arrival
     Masks* at
@@ -2005,7 +2230,6 @@ cdef uint64_t prepare_choice(OrderC* o, const Masks* pool, int take, Choice* c) 
 cdef void choose(const Choice* c, uint64_t rank, Masks* out) noexcept nogil:
     """The choice of a rank, with the forced cards."""
     cdef int i, x, left = c.take
-    cdef uint64_t bit
     out[0] = c.forced
     for i in range(c.kinds):
         if left == 0:
@@ -2015,7 +2239,6 @@ cdef void choose(const Choice* c, uint64_t rank, Masks* out) noexcept nogil:
             rank -= c.ways[i + 1][left - x]
             x -= 1
         left -= x
-        bit = 1ULL << c.card[i]
         while x:
             put(out, c.card[i])
             x -= 1
@@ -2031,8 +2254,8 @@ cdef inline uint64_t spread(int i, int n, uint64_t total) noexcept nogil:
     return step * <uint64_t> i + more * <uint64_t> i // <uint64_t> (n - 1)
 
 
-# Plays that owe groups: place the tractors of an accepted demand in every way, then choose the other cards in every
-# way that leaves room for its single groups. Every partial choice that is followed can be completed.
+# Plays that owe groups: place the tractors of an accepted demand in every way, then choose the other cards in
+# every way that leaves room for its single groups. Every partial choice that is followed can be completed.
 
 cdef struct Walk:
     OrderC* order
@@ -2055,8 +2278,8 @@ cdef inline int ranked_in_turn(const Walk* w, int i) noexcept nogil:
     return w.suit.n_ranked - 1 - i if w.rising else i
 
 
-cdef int emit(OrderC* o, const Masks* cards, const uint8_t* kinds, const int8_t* number, int n, int i, Masks* so_far,
-              int limit, Plays* out) noexcept nogil:
+cdef int emit(OrderC* o, const Masks* cards, const uint8_t* kinds, const int8_t* number, int n, int i,
+              Masks* so_far, int limit, Plays* out) noexcept nogil:
     """Add the plays that take so many copies of kinds; a kind of two colours gives every split of them."""
     cdef Masks play
     cdef int a, b, x, y, result
@@ -2098,7 +2321,8 @@ cdef bint groups_within(uint64_t need, uint32_t decided, uint32_t open, int card
             for p in range(pairs + 1):
                 if 4 * q + 3 * t + 2 * p > cards:
                     break
-                part = (<uint64_t> q << (8 * QUADS)) | (<uint64_t> t << (8 * TRIPLES_4)) | (<uint64_t> p << (8 * PAIRS_4))
+                part = ((<uint64_t> q << (8 * QUADS)) | (<uint64_t> t << (8 * TRIPLES_4))
+                        | (<uint64_t> p << (8 * PAIRS_4)))
                 if groups_fit(part, open) and groups_fit(need - part, decided):
                     return True
     return False
@@ -2229,12 +2453,12 @@ cdef int walk_all(Walk* w, const Demands* accepted) noexcept nogil:
     return 0
 
 
-cdef int list_owed(OrderC* o, Suit* s, const Masks* hand, int n, const Demands* accepted, int cap, Plays* seen,
-                   Plays* out) noexcept nogil:
-    """List the plays of n cards of a suit that realise an accepted demand; 1 complete, 0 cut at the cap, E_MEMORY.
+cdef int list_owed(OrderC* o, Suit* s, const Masks* hand, int n, const Demands* accepted, int cap,
+                   Plays* seen, Plays* out) noexcept nogil:
+    """List the plays of n cards of a suit that realise an accepted demand; 1 complete, 0 cut, E_MEMORY.
 
-    Higher tractors, then higher cards come first. A list that is cut has the first plays of that order and the last
-    ones, half and half.
+    Higher tractors, then higher cards come first. A list cut at the cap has the first plays of that order and
+    the last ones, half and half.
     """
     cdef Walk w
     cdef Masks swap
@@ -2301,7 +2525,7 @@ cdef int plan_follow(LeadC* lead, const Masks* hand, Scratch* s) noexcept nogil:
         pairs = d.group[PAIRS_4]
         for t in range(d.types):
             pairs += d.length[t] * d.number[t]
-        if pairs == sj_bits(kinds.k[1]):         # every pair is owed, so beside them there are only singles to choose
+        if pairs == sj_bits(kinds.k[1]):         # every pair is owed: beside them there are only singles
             if o.rules.two_colour:
                 kinds.k[1] |= (kinds.k[1] & LOW_SUITS) << 26
             keep_only(hand, kinds.k[1], &c.forced)
@@ -2358,8 +2582,8 @@ cdef int list_follows(LeadC* lead, const Masks* hand, int cap, Scratch* s) noexc
     return 0
 
 
-cdef int emit_tractors(OrderC* o, const Masks* hand, Suit* s, Pack* p, int j, int width, int length, uint8_t* kinds,
-                       int8_t* number, int n, int limit, Plays* out) noexcept nogil:
+cdef int emit_tractors(OrderC* o, const Masks* hand, Suit* s, Pack* p, int j, int width, int length,
+                       uint8_t* kinds, int8_t* number, int n, int limit, Plays* out) noexcept nogil:
     """Add every tractor whose next slot down from the top is j, n of its kinds being chosen."""
     cdef Masks nothing
     cdef int i, result
@@ -2377,8 +2601,8 @@ cdef int emit_tractors(OrderC* o, const Masks* hand, Suit* s, Pack* p, int j, in
     return 0
 
 
-cdef int leads_of_shape(OrderC* o, const Masks* hand, Masks* kinds, Pack* packs, int width, int length, int limit,
-                        Plays* out) noexcept nogil:
+cdef int leads_of_shape(OrderC* o, const Masks* hand, Masks* kinds, Pack* packs, int width, int length,
+                        int limit, Plays* out) noexcept nogil:
     """Add the leads of one shape: trumps first, then higher tops, then in suit order."""
     cdef uint8_t chosen[MAX_SLOTS]
     cdef int8_t number[MAX_SLOTS]
@@ -2396,7 +2620,8 @@ cdef int leads_of_shape(OrderC* o, const Masks* hand, Masks* kinds, Pack* packs,
             continue
         j = s.by_top[turn]
         if j - length + 1 >= 0 and packs[TRUMP_SUIT].run[width][j - length + 1] >= length:
-            result |= emit_tractors(o, hand, s, &packs[TRUMP_SUIT], j, width, length, chosen, number, 0, limit, out)
+            result |= emit_tractors(o, hand, s, &packs[TRUMP_SUIT], j, width, length, chosen, number, 0,
+                                    limit, out)
     for j in range(N_RANKS - 1, -1, -1):
         for suit in range(TRUMP_SUIT):
             s = &o.suits[suit]
@@ -2407,12 +2632,13 @@ cdef int leads_of_shape(OrderC* o, const Masks* hand, Masks* kinds, Pack* packs,
                 if copies(&kinds[suit], chosen[0]) >= width:
                     result |= emit(o, hand, chosen, number, 1, 0, &nothing, limit, out)
             elif j - length + 1 >= 0 and packs[suit].run[width][j - length + 1] >= length:
-                result |= emit_tractors(o, hand, s, &packs[suit], j, width, length, chosen, number, 0, limit, out)
+                result |= emit_tractors(o, hand, s, &packs[suit], j, width, length, chosen, number, 0, limit,
+                                        out)
     return result
 
 
 cdef int list_leads(OrderC* o, const Masks* hand, int cap, Plays* out) noexcept nogil:
-    """Fill the list with plain leads, larger first, then higher top; 1 complete, 0 cut at the cap, E_MEMORY."""
+    """Fill the list with plain leads, larger first, then higher top; 1 complete, 0 cut, E_MEMORY."""
     cdef Masks kinds[5]
     cdef Pack packs[5]
     cdef int suit, width, length, result = 0
@@ -2440,9 +2666,9 @@ cdef int list_leads(OrderC* o, const Masks* hand, int cap, Plays* out) noexcept 
     return 0
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # Playouts: whole deals (RULES §6-§8)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 cdef struct Random:                      # counter-based: value i of a stream is a function of (stream, i)
     uint64_t stream
@@ -2494,7 +2720,7 @@ cdef inline uint64_t random_below(Random* r, uint64_t n) noexcept nogil:
 
 
 cdef void two_of(uint64_t singles, uint64_t pairs, int rank, Masks* out) noexcept nogil:
-    """The rank-th pair or two different cards of ``singles``: first the pairs, then the twos of different cards."""
+    """The rank-th way to take two cards: first the pairs, then any two different cards of ``singles``."""
     cdef int n = sj_bits(pairs), card
     clear(out)
     if rank < n:
@@ -2513,7 +2739,7 @@ cdef void two_of(uint64_t singles, uint64_t pairs, int rank, Masks* out) noexcep
 cdef bint pick_small_follow(LeadC* lead, const Masks* hand, int cap, Random* r, Masks* out) noexcept nogil:
     """A uniform follow of a single, or of a pair where no kind has three copies, without listing; else False.
 
-    Where the list is complete its order does not matter to a uniform pick, so cards are counted in card order.
+    Where the list is complete its order does not matter to a uniform pick: cards are counted in card order.
     """
     cdef uint64_t suit = lead.suit.cards
     cdef uint64_t pool, pairs = 0
@@ -2563,7 +2789,8 @@ cdef bint pick_small_follow(LeadC* lead, const Masks* hand, int cap, Random* r, 
     return True
 
 
-cdef int pick_follow(LeadC* lead, const Masks* hand, int cap, Random* r, Scratch* s, Masks* out) noexcept nogil:
+cdef int pick_follow(LeadC* lead, const Masks* hand, int cap, Random* r, Scratch* s,
+                     Masks* out) noexcept nogil:
     """A uniform play of the list that ``list_follows`` makes; 0 or E_MEMORY."""
     cdef int plan, i
     cdef uint64_t total
@@ -2672,7 +2899,7 @@ cdef void bury(OrderC* o, Masks* hand, int n, Masks* kitty) noexcept nogil:
             j -= 1
         turn[j] = suit
     clear(kitty)
-    for group in range(4):                       # side cards without points, with them, trumps without, with them
+    for group in range(4):                       # side cards without points, with; trumps without, with
         for i in range(4 if group < 2 else 1):
             wanted = turn[i] if group < 2 else TRUMP_SUIT
             for j in range(N_CARDS):
@@ -2773,9 +3000,9 @@ cdef int play_deal(Deal* d, uint64_t seed, uint64_t index, int kitty, int cap, S
     return 0
 
 
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 # The Python classes (typed and documented in _core.pyi)
-# ---------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------------
 
 class Component(NamedTuple):
     """One component of a play (RULES §3)."""
@@ -2811,6 +3038,9 @@ class Playout(NamedTuple):
     plays: tuple
 
 
+cdef object MAKER = object()             # only this module makes orders and leads
+
+
 cdef object refuse(int code, int decks):
     """Raise the error for a negative answer of the C functions."""
     if code == E_MEMORY:
@@ -2826,8 +3056,11 @@ cdef object refuse_length(str what):
 
 cdef int read_cards(OrderC* o, bytes cards, Masks* out) except -1:
     """Masks of card indices."""
-    cdef int code = masks_of_cards(<const uint8_t*> PyBytes_AS_STRING(cards), PyBytes_GET_SIZE(cards),
-                                   o.rules.decks, out)
+    cdef int code
+    if cards is None:
+        raise TypeError("cards must be bytes")
+    code = masks_of_cards(<const uint8_t*> PyBytes_AS_STRING(cards), PyBytes_GET_SIZE(cards), o.rules.decks,
+                          out)
     if code < 0:
         refuse(code, o.rules.decks)
     return 0
@@ -2857,9 +3090,9 @@ cdef int suit_of_lead(OrderC* o, const Masks* cards) noexcept nogil:
 cdef int read_lead(OrderC* o, bytes cards, Masks* out) except -1:
     """Masks of a lead; its effective suit."""
     cdef int suit
-    if PyBytes_GET_SIZE(cards) == 0:
-        raise ValueError("a lead needs cards")
     read_cards(o, cards, out)
+    if out.k[0] == 0:
+        raise ValueError("a lead needs cards")
     suit = suit_of_lead(o, out)
     if suit < 0:
         raise ValueError("cards of more than one effective suit")
@@ -2877,6 +3110,7 @@ cdef object listing_of(const Plays* plays, int complete):
     return Listing(tuple([bytes_of(&plays.at[i]) for i in range(plays.n)]), complete == 1)
 
 
+@cython.final
 cdef class Rules:
     """The engine's share of a rule set; see the stub for the options."""
 
@@ -2917,12 +3151,12 @@ cdef class Rules:
         self.c.multiplier = multiplier
         self.orders = {}
         self.set_ladders(dict(ladders or {}))
-        self.options = (decks, permanent_twos, two_colour, tractors, level_joker_adjacent, adjacency, preference,
-                        self.ladder_bytes, keep_groups_whole, throws, forced_component, wider_beats,
-                        groups_stay_together, overruff, multiplier)
+        self.options = (decks, permanent_twos, two_colour, tractors, level_joker_adjacent, adjacency,
+                        preference, self.ladder_bytes, keep_groups_whole, throws, forced_component,
+                        wider_beats, groups_stay_together, overruff, multiplier)
 
     cdef int set_ladders(self, dict ladders) except -1:
-        """Check the printed ladders and pack them; a ladder that does not end in "any cards" gets that step."""
+        """Check the printed ladders and pack them; one that does not end in "any cards" gets that step."""
         cdef bytearray packed = bytearray()
         cdef dict starts = {}
         cdef const uint8_t* base
@@ -2943,7 +3177,7 @@ cdef class Rules:
                     packed.append(len(alternative))
                     for group_width, group_length in alternative:
                         if not (2 <= group_width <= 4 and 1 <= group_length < MAX_LENGTH):
-                            raise ValueError(f"ladders: {width}x{length} asks for {group_width}x{group_length}")
+                            raise ValueError(f"ladders: no shape {group_width}x{group_length}")
                         packed += bytes((group_width, group_length))
                     if sum([w * l for w, l in alternative]) > width * length:
                         raise ValueError(f"ladders: a step of {width}x{length} has more cards than the lead")
@@ -2979,7 +3213,7 @@ cdef int check_range(str name, int value, int low, int high) except -1:
 
 
 cdef Order make_order(Rules rules, int level, int trump):
-    cdef Order order = Order.__new__(Order)
+    cdef Order order = Order.__new__(Order, MAKER)
     order.rules = rules
     order.level = level
     order.trump = trump
@@ -2987,6 +3221,7 @@ cdef Order make_order(Rules rules, int level, int trump):
     return order
 
 
+@cython.final
 cdef class Order:
     """The order of cards for one level and trump (RULES §2); made by ``Rules.order``."""
 
@@ -2994,6 +3229,10 @@ cdef class Order:
     cdef readonly int level
     cdef readonly int trump
     cdef readonly Rules rules
+
+    def __cinit__(self, key=None):
+        if key is not MAKER:
+            raise TypeError("an Order is made by Rules.order")
 
     def suit(self, int card):
         """The effective suit 0..4 of a card index."""
@@ -3017,7 +3256,7 @@ cdef class Order:
 
     def lead(self, bytes cards not None):
         """Compile a lead."""
-        cdef Lead lead = Lead.__new__(Lead)
+        cdef Lead lead = Lead.__new__(Lead, MAKER)
         cdef Masks m
         cdef Cut cut
         cdef int suit = read_lead(&self.c, cards, &m)
@@ -3038,9 +3277,9 @@ cdef class Order:
         cdef int suit, seat, verdict, forced, blockers
         if len(others) != 3:
             raise ValueError("a throw is judged against three other hands")
-        if PyBytes_GET_SIZE(cards) == 0:
-            raise ValueError("a lead needs cards")
         read_cards(&self.c, cards, &m)
+        if m.k[0] == 0:
+            raise ValueError("a lead needs cards")
         for seat in range(3):
             read_cards(&self.c, others[seat], &held[seat])
         suit = suit_of_lead(&self.c, &m)
@@ -3123,6 +3362,10 @@ cdef class Lead:
     cdef readonly int suit
     cdef readonly int size
     cdef readonly tuple components
+
+    def __cinit__(self, key=None):
+        if key is not MAKER:
+            raise TypeError("a Lead is made by Order.lead")
 
     def check(self, bytes hand not None, bytes play not None):
         """A Verdict for a follow; hand and play as counts."""
@@ -3252,7 +3495,8 @@ cdef int run_deals(Order order, uint64_t seed, uint64_t first, uint64_t count, i
     return 0
 
 
-def playouts(Rules rules not None, int level, int trump, long long count, uint64_t seed, *, int kitty=8, int cap=64):
+def playouts(Rules rules not None, int level, int trump, long long count, uint64_t seed, *, int kitty=8,
+             int cap=64):
     """Deal and play ``count`` whole deals; the sums of attackers' points, kitty captures and plays."""
     cdef Deal d
     cdef int64_t sums[3]
@@ -3264,7 +3508,8 @@ def playouts(Rules rules not None, int level, int trump, long long count, uint64
     return sums[0], sums[1], sums[2]
 
 
-def playout(Rules rules not None, int level, int trump, uint64_t seed, uint64_t index, *, int kitty=8, int cap=64):
+def playout(Rules rules not None, int level, int trump, uint64_t seed, uint64_t index, *, int kitty=8,
+            int cap=64):
     """Deal ``index`` of the same stream, recorded whole."""
     cdef Deal d
     cdef int64_t sums[3]
@@ -3273,6 +3518,7 @@ def playout(Rules rules not None, int level, int trump, uint64_t seed, uint64_t 
     d.record = True
     run_deals(rules.order(level, trump), seed, index, 1, kitty, cap, &d, sums)
     return Playout(
-        d.points, d.last_winner, d.multiplier, tuple([bytes_of(&d.start[i]) for i in range(4)]), bytes_of(&d.kitty),
+        d.points, d.last_winner, d.multiplier,
+        tuple([bytes_of(&d.start[i]) for i in range(4)]), bytes_of(&d.kitty),
         tuple([(d.seats[i], bytes_of(&d.plays[i])) for i in range(d.played)]),
     )

@@ -142,5 +142,5 @@ def _printed_runs(rules: "Rules", trump: int, kinds: tuple[Kind, ...]) -> Iterat
                 places = ladder[low : high + 1]
                 if None in places or len(places) > len(RANKS):
                     break
-                # ``high`` is 0 for the ace as one, so it is one more than the rank everywhere else.
+                # The ladder starts with the ace as one, so ``high`` compares like the printed rank.
                 yield Run((high, int(suit == trump)), tuple(p for p in reversed(places) if p is not None))

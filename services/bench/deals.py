@@ -17,8 +17,8 @@ _CAP: Final = 64
 def deals(scale: Scale) -> list[Figure]:
     """Full deals of classic-2d a second on one core: dealt, buried by the fixed rule, played, scored.
 
-    Every play is uniform over the legal list, of which at most ``_CAP`` are looked at. The deals of a pass are
-    spread over all levels and trumps.
+    Every play is uniform over the legal list, of which at most ``_CAP`` are looked at. The deals of a pass
+    are spread over all levels and trumps.
     """
     rules = preset("classic-2d").engine()
     orders = [(level, trump) for level in range(13) for trump in range(5)]
@@ -30,4 +30,13 @@ def deals(scale: Scale) -> list[Figure]:
         rates.append(each * len(orders) / (time.process_time() - started))
         plays = sum(result[2] for result in results)
     note = f"{each * len(orders):,} deals a pass, {plays / each / len(orders):.1f} plays a deal, cap {_CAP}"
-    return [Figure(LINE, "full classic-2d deals inside the core", "deals/s", tuple(rates), Bar(">=", 30_000), note=note)]
+    return [
+        Figure(
+            LINE,
+            "full classic-2d deals inside the core",
+            "deals/s",
+            tuple(rates),
+            Bar(">=", 30_000),
+            note=note,
+        )
+    ]

@@ -36,7 +36,9 @@ def _kind(kind: str, made: list[Positions]) -> list[Figure]:
     count = sum(len(one.pairs) for one in made)
     floors = [_floor_of(one) for one in made]
     by_cards = [[(cards_of(hand), cards_of(play)) for hand, play in one.pairs] for one in made]
-    whole = [(b"".join(hand for hand, _ in one.pairs), b"".join(play for _, play in one.pairs)) for one in made]
+    whole = [
+        (b"".join(hand for hand, _ in one.pairs), b"".join(play for _, play in one.pairs)) for one in made
+    ]
     ours, floor, empty, cards, batch = [], [], [], [], []
     for _ in range(PASSES):
         ours.append(count / sum(_loop(one.lead.check, one.pairs) for one in made))

@@ -45,7 +45,7 @@ def _has(name: str) -> bool:
 
 
 def _sync_ms() -> float:
-    """The median time to append a page to a file and sync it, milliseconds: what every acknowledgement costs."""
+    """The median milliseconds to append a page to a file and sync it: part of every acknowledgement."""
     times = []
     with tempfile.TemporaryFile() as file:
         for _ in range(_SYNCS):

@@ -50,7 +50,12 @@ class Match:
     """
 
     def __init__(
-        self, table_id: str, rules: RuleSet, seed: str, keyring: Keyring | None = None, now_us: int | None = None
+        self,
+        table_id: str,
+        rules: RuleSet,
+        seed: str,
+        keyring: Keyring | None = None,
+        now_us: int | None = None,
     ) -> None:
         """Found it.
 
@@ -113,7 +118,9 @@ class Match:
         """Any of the best legal plays."""
         order = self.state.rules.engine().order(phase.deal.level, phase.settled.trump)
         hand = counts_of(phase.hands[phase.to_move] or b"")
-        listing = order.lead(phase.trick[0]).follows(hand, _FOLLOWS) if phase.trick else order.leads(hand, _LEADS)
+        listing = (
+            order.lead(phase.trick[0]).follows(hand, _FOLLOWS) if phase.trick else order.leads(hand, _LEADS)
+        )
         return self._rng.choice(listing.plays)
 
     def _move(self, seat: int, command: PlayerCommand) -> Move:

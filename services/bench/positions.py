@@ -61,15 +61,21 @@ def positions(lead: str, count: int, rng: Random) -> Positions:
             if wanted[owes] and (hand, play) not in found:
                 found[hand, play] = owes
                 wanted[owes] -= 1
-    pairs = list(found)
-    rng.shuffle(pairs)
+    mixed = list(found)
+    rng.shuffle(mixed)
+    # New copies, so that they lie in memory as the loop comes to them: a call is to be timed, not a cache.
+    pairs = [(bytes(bytearray(hand)), bytes(bytearray(play))) for hand, play in mixed]
     return Positions(compiled, sum(found.values()), pairs)
 
 
 def _hand(rng: Random, suited: list[int], others: list[int], size: int) -> bytes:
-    """Half the hands as dealt; the others hold more of the suit than the lead, some in pairs."""
-    if rng.random() < 0.4:
+    """Some hands as dealt, some short of the suit, most with more of it than the lead, often in pairs."""
+    dice = rng.random()
+    if dice < 0.25:
         return counts_of(rng.sample(suited + others, HAND))
+    if dice < 0.5:
+        short = rng.sample(suited, rng.randrange(size))
+        return counts_of(short + rng.sample(others, HAND - len(short)))
     held = rng.sample(suited, min(len(suited), HAND, size + rng.randint(0, 8)))
     if rng.random() < 0.5:
         twins = [card for card in held if held.count(card) < suited.count(card)]

@@ -34,6 +34,7 @@ async def serve(config: BotConfig) -> None:
         BrokerError: NATS cannot be used.
     """
     log = Log("bot", config.log_level).adopt_libraries()
+    stopped = server.stop_signals(log)
     registry = CollectorRegistry()
     shell_metrics.build_info(registry, version=_version(), rules_version=str(RULES_VERSION))
     metrics_port = shell_metrics.export(registry, config.metrics)
@@ -43,7 +44,7 @@ async def serve(config: BotConfig) -> None:
     bots.start()
     log.info("serving", address=f"127.0.0.1:{health.port}", count=metrics_port or 0)
     try:
-        await server.until_signalled(log)
+        await stopped.wait()
     finally:
         await health.health.enter_graceful_shutdown()
         await bots.stop()
@@ -90,7 +91,7 @@ class Bots:
 
 def _channel(config: BotConfig) -> grpc.aio.Channel:
     host, _ = split_address(config.table)
-    options = (("grpc.keepalive_time_ms", 45_000), ("grpc.max_reconnect_backoff_ms", 1_000))
+    options = (("grpc.keepalive_time_ms", 45_000), ("grpc.max_reconnect_backoff_ms", 300))
     if config.table_ca:
         try:
             roots = Path(config.table_ca).read_bytes()

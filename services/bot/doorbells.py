@@ -6,6 +6,7 @@ begins with the newest commit of each table, so tables that were waiting for bot
 """
 
 import asyncio
+import contextlib
 import time
 from typing import Final
 
@@ -24,7 +25,7 @@ from services.shell.broker import Broker
 from services.shell.logs import Log, fault_of
 
 DURABLE: Final = "bots"
-ACK_WAIT_S: Final = 5.0
+ACK_WAIT_S: Final = 1.5
 WAITING: Final = 4096
 """Doorbells of one stream that may be out at once."""
 _BATCH: Final = 64
@@ -46,15 +47,18 @@ class MessageBell:
 
     async def done(self) -> None:
         """See ``Bell``; if it is lost, the doorbell rings once more for nothing."""
-        await self._message.ack()
+        with contextlib.suppress(errors.Error):
+            await self._message.ack()
 
     async def again(self) -> None:
-        """See ``Bell``."""
-        await self._message.nak()
+        """See ``Bell``; likewise."""
+        with contextlib.suppress(errors.Error):
+            await self._message.nak()
 
     async def busy(self) -> None:
-        """See ``Bell``."""
-        await self._message.in_progress()
+        """See ``Bell``; likewise."""
+        with contextlib.suppress(errors.Error):
+            await self._message.in_progress()
 
 
 class Doorbells:

@@ -16,7 +16,7 @@ from services.shell.log_store import LogStore, Unavailable
 from services.shell.logs import Log, fault_of
 
 FIRST_RETRY_S: Final = 0.05
-LONGEST_RETRY_S: Final = 2.0
+LONGEST_RETRY_S: Final = 0.5
 DRAIN_S: Final = 8.0
 """How long looks that are under way may take at the end."""
 

@@ -4,8 +4,9 @@ import json
 import os
 import time
 
-# gRPC's own preparations for fork() only print warnings when child processes are started.
+# gRPC would print about forks and connections that end, which is no news when processes are started and killed.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 import click
 from rich.console import Console

@@ -159,7 +159,7 @@ async def _play(folder: Path, wish: _Wish, house: House) -> bool:
         console.print("  The cards followed from --seed: anybody could foresee them.")
     # As far as was shown: the bots may be on their way to the next deal already.
     report = await verify_table(house.nats, table_id, shown)
-    print_report(console, table_id, report)
+    print_report(console, table_id, report, head=not wish.seed)
     return report.problem is None
 
 

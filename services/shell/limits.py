@@ -1,12 +1,11 @@
 """Token buckets in bounded memory: how often one caller may do one thing."""
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
 CALLERS: Final = 20_000
-"""Buckets kept at most; the one not touched for the longest goes first, and is full when it comes back."""
+"""Buckets kept at most."""
 
 
 class Buckets:
@@ -24,7 +23,7 @@ class Buckets:
         self._burst = burst
         self._callers = callers
         self._clock = clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._buckets: dict[str, tuple[float, float]] = {}
 
     def take(self, caller: str) -> float:
         """Take one token: 0 when there was one, else the seconds until there will be."""
@@ -34,10 +33,15 @@ class Buckets:
         left = self._left(caller, now)
         wait = self._missing(left)
         self._buckets[caller] = (left if wait else max(0.0, left - 1), now)
-        self._buckets.move_to_end(caller)
         if len(self._buckets) > self._callers:
-            self._buckets.popitem(last=False)
+            self._forget(now)
         return wait
+
+    def _forget(self, now: float) -> None:
+        """Make room: full buckets need not be kept, and of the others the oldest half goes."""
+        full_since = now - self._burst / self._rate
+        kept = {caller: bucket for caller, bucket in self._buckets.items() if bucket[1] > full_since}
+        self._buckets = dict(list(kept.items())[-(self._callers // 2) :])
 
     def wait(self, caller: str) -> float:
         """What :meth:`take` would answer, without taking."""

@@ -160,7 +160,8 @@ class LiveFeed:
     async def _poll_for_ever(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._poke.wait(), self._poll_s)
+                async with asyncio.timeout(self._poll_s):
+                    await self._poke.wait()
             self._poke.clear()
             if self._watched:
                 await self._poll()

@@ -6,8 +6,8 @@ from itertools import accumulate
 from typing import Final
 
 import grpc
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, start_http_server
-from prometheus_client.core import HistogramMetricFamily
+from prometheus_client import CollectorRegistry, Gauge, disable_created_metrics, start_http_server
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from services.shell.config import split_address
@@ -77,29 +77,46 @@ class Histogram(Collector):
         yield family
 
 
-class RpcMetrics:
-    """Calls by method and by the code they ended with."""
+class Calls:
+    """The calls of one method."""
+
+    __slots__ = ("codes", "ok", "seconds")
+
+    def __init__(self, seconds: Seconds) -> None:
+        self.seconds = seconds
+        self.ok = 0
+        self.codes = {code.name: 0 for code in grpc.StatusCode if code is not grpc.StatusCode.OK}
+
+    def ended(self, code: grpc.StatusCode, seconds: float) -> None:
+        """Count one call."""
+        if code is grpc.StatusCode.OK:
+            self.ok += 1
+        else:
+            self.codes[code.name] += 1
+        self.seconds.observe(seconds)
+
+
+class RpcMetrics(Collector):
+    """Calls by method and by the code they ended with.
+
+    Attributes:
+        methods: the calls of each method.
+    """
 
     def __init__(self, registry: CollectorRegistry, methods: Iterable[str]) -> None:
-        names = tuple(methods)
-        self._seconds = Histogram(
-            registry,
-            "shengji_rpc_seconds",
-            "Time from a call's start to its end; of a stream, to its last message.",
-            "method",
-            names,
-        ).series
-        calls = Counter(
-            "shengji_rpc_calls", "Calls that ended, by status.", ["method", "code"], registry=registry
-        )
-        self._calls = {
-            (name, code): calls.labels(name, code.name) for name in names for code in grpc.StatusCode
-        }
+        text = "Time from a call's start to its end; of a stream, to its last message."
+        seconds = Histogram(registry, "shengji_rpc_seconds", text, "method", methods)
+        self.methods = {name: Calls(series) for name, series in seconds.series.items()}
+        registry.register(self)
 
-    def ended(self, method: str, code: grpc.StatusCode, seconds: float) -> None:
-        """Count one call."""
-        self._seconds[method].observe(seconds)
-        self._calls[method, code].inc()
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """The counts as the library exports them."""
+        labels = ["method", "code"]
+        family = CounterMetricFamily("shengji_rpc_calls", "Calls that ended, by status.", labels=labels)
+        for name, calls in self.methods.items():
+            for code, count in (("OK", calls.ok), *calls.codes.items()):
+                family.add_metric([name, code], count)
+        yield family
 
 
 def build_info(registry: CollectorRegistry, **labels: str) -> None:

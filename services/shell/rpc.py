@@ -87,6 +87,8 @@ class Guard:
         return grpc.method_handlers_generic_handler(descriptor.full_name, served)
 
     def _unary(self, name: str, handle: Callable[..., Awaitable[Message]], bucket: Buckets) -> Any:
+        calls = self._metrics.methods[name]
+
         async def serve(
             request: Message | None, context: grpc.aio.ServicerContext[Any, Any]
         ) -> Message | None:
@@ -97,12 +99,14 @@ class Guard:
             except BaseException as error:
                 await self._failed(name, request, context, error, started)
                 return None
-            self._metrics.ended(name, grpc.StatusCode.OK, time.perf_counter() - started)
+            calls.ended(grpc.StatusCode.OK, time.perf_counter() - started)
             return response
 
         return serve
 
     def _stream(self, name: str, handle: Callable[..., Awaitable[None]], bucket: Buckets) -> Any:
+        calls = self._metrics.methods[name]
+
         async def serve(request: Message | None, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             started = time.perf_counter()
             try:
@@ -110,7 +114,7 @@ class Guard:
             except BaseException as error:
                 await self._failed(name, request, context, error, started)
                 return
-            self._metrics.ended(name, grpc.StatusCode.OK, time.perf_counter() - started)
+            calls.ended(grpc.StatusCode.OK, time.perf_counter() - started)
 
         return serve
 
@@ -165,7 +169,7 @@ class Guard:
             code = grpc.StatusCode.INTERNAL
         else:
             code = grpc.StatusCode.CANCELLED
-        self._metrics.ended(name, code, seconds)
+        self._metrics.methods[name].ended(code, seconds)
         if code is grpc.StatusCode.CANCELLED:
             raise error
         refused = error if isinstance(error, RefusedError) else RefusedError(Reason.INTERNAL)

@@ -72,6 +72,9 @@ class Timers(Protocol):
 
     stale: int
 
+    def serves(self, table_id: str, deadline_us: int) -> bool:
+        """Whether ``arm`` would find that a timer is outstanding which fires early enough."""
+
     async def arm(self, table_id: str, version: int, deadline_us: int) -> None:
         """See that a timer fires at this deadline or earlier; call it before the commit that needs it.
 
@@ -134,11 +137,15 @@ class TimerBase(ABC):
             Unavailable: no answer; it may have been scheduled.
         """
 
+    def serves(self, table_id: str, deadline_us: int) -> bool:
+        """See ``Timers.serves``."""
+        known = self._trusted(table_id)
+        return known is not None and known.due.deadline_us <= deadline_us
+
     async def arm(self, table_id: str, version: int, deadline_us: int) -> None:
         """See ``Timers.arm``."""
         due = Due(TableId(table_id), version, deadline_us)
-        known = self._trusted(due.table_id)
-        if known is None or known.due.deadline_us > deadline_us:
+        if not self.serves(due.table_id, deadline_us):
             await self._arm(due, deadline_us + self._backup_us)
 
     async def _arm(self, due: Due, at_us: int) -> None:

@@ -136,7 +136,8 @@ class JetStreamTimers(TimerBase):
             try:
                 await self._broker.client.publish(subject, request, reply=self._inbox)
                 # A request that was lost has no end.
-                await asyncio.wait_for(self._ended.wait(), PULL_S + 0.5)
+                async with asyncio.timeout(PULL_S + 0.5):
+                    await self._ended.wait()
             except (errors.Error, TimeoutError):
                 await asyncio.sleep(0.1)
 

@@ -1,6 +1,7 @@
 """The table process: put together, run, and taken apart in order."""
 
 import asyncio
+import contextlib
 import gc
 import sys
 import time
@@ -58,7 +59,7 @@ class TableService:
         cache: the tables in memory.
         watches: the watches.
         registry: the metrics.
-        running: the server, once started.
+        running: the server, while it serves.
     """
 
     def __init__(self, config: TableConfig, broker: Broker, log: Log) -> None:
@@ -112,19 +113,24 @@ class TableService:
             ConfigError: the address or the certificate cannot be used.
             Unavailable: NATS cannot be used.
         """
-        self._broker.on_reconnect(self._feed.poke)
-        await self._feed.start()
-        await self._timers.start(self._deadlines.on_due)
-        self._keeper.start()
-        self.running = await server.start(
-            [self._handlers], [SERVICE.full_name], self._config.listen, _tls(self._config)
-        )
+        try:
+            self._broker.on_reconnect(self._feed.poke)
+            await self._feed.start()
+            await self._timers.start(self._deadlines.on_due)
+            self._keeper.start()
+            self.running = await server.start(
+                [self._handlers], [SERVICE.full_name], self._config.listen, _tls(self._config)
+            )
+        except BaseException:
+            await self.stop()
+            raise
         return self.running
 
     async def stop(self, *, wait_s: float = server.NOT_SERVING_S, grace_s: float = server.GRACE_S) -> None:
         """Stop in order: clients first, then what works behind them."""
         if self.running is not None:
-            await self.running.drain(self.watches.drain, wait_s=wait_s, grace_s=grace_s)
+            running, self.running = self.running, None
+            await running.drain(self.watches.drain, wait_s=wait_s, grace_s=grace_s)
         await self._timers.stop()
         await self._keeper.stop()
         await self._feed.stop()
@@ -142,7 +148,10 @@ async def serve(config: TableConfig, ready: Callable[[int], None] | None = None)
         KeyFileError: a key that cannot be used.
         BrokerError: NATS cannot be used.
     """
+    if config.insecure_entropy and not config.development:
+        raise ConfigError("--insecure-entropy lets anybody foresee every card; it needs --development")
     log = Log("table", config.log_level).adopt_libraries()
+    stopped = server.stop_signals(log)
     broker = await Broker.connect(config.nats, "table")
     try:
         await ensure_streams(broker, config.nats_replicas)
@@ -156,12 +165,23 @@ async def serve(config: TableConfig, ready: Callable[[int], None] | None = None)
         if ready is not None:
             ready(running.port)
         try:
-            await server.until_signalled(log)
+            await _until(stopped, broker, log)
         finally:
             await service.stop()
     finally:
         await broker.close()
         log.info("stopped")
+
+
+async def _until(stopped: asyncio.Event, broker: Broker, log: Log) -> None:
+    """Wait for a signal, or for the end of a connection to NATS that will not come back."""
+    while not stopped.is_set():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await stopped.wait()
+        if broker.closed:
+            log.error("nats closed")
+            return
 
 
 def run(config: TableConfig) -> None:

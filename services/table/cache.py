@@ -6,6 +6,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
+from google.protobuf.message import DecodeError
+
 from services.game import chain, snapshot
 from services.game.errors import BadId, CorruptLog, ShengjiError
 from services.game.evolve import FOLD_VERSION
@@ -21,6 +23,8 @@ from services.table.hot import Folded, HotTable, fold
 
 FROZEN_S: Final = 5.0
 """How long a table that cannot be read or written is left alone before it is tried again."""
+LOADS: Final = 256
+"""Tables that may be on their way into memory; the log reads 16 of them at a time."""
 BREATH: Final = 200
 """Commits folded in one go while a table is loaded."""
 
@@ -75,6 +79,8 @@ class TableCache:
         if self._frozen.get(table_id, 0.0) > time.monotonic():
             raise RefusedError(Reason.CANNOT_RECORD)
         task = self._loading.get(table_id)
+        if task is None and len(self._loading) >= LOADS:
+            raise RefusedError(Reason.BUSY, retry_after_s=1.0)
         if task is None:
             task = self._loading[table_id] = asyncio.create_task(self._load(table_id))
             task.add_done_callback(lambda done: self._loaded(table_id, done))
@@ -115,7 +121,7 @@ class TableCache:
             if sealed.fold_version != FOLD_VERSION or sealed.table_id != table_id:
                 return None
             state = snapshot.unpack(open_snapshot(sealed, self.deps.keyring))
-        except (ShengjiError, ValueError) as error:
+        except (ShengjiError, DecodeError) as error:
             self.deps.log.warning("snapshot_ignored", table_id=table_id, fault=fault_of(error))
             return None
         tail = await self.deps.log_store.read(table_id, max(0, sealed.stream_sequence - 1))
@@ -211,8 +217,11 @@ class TableCache:
 
     def hear(self, hot: HotTable, stored: Stored) -> None:
         """A live copy came, the next one after what was heard before."""
-        if hot.appending:
-            # Very likely the commit that is being appended, whose events are at hand already.
+        if not self.holds(hot):
+            return
+        if hot.appending or hot.held:
+            # Very likely the commit that is being appended, whose events are at hand already; what comes
+            # before those that are held have been heard waits behind them.
             hot.held.append(stored)
             return
         try:

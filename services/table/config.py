@@ -32,6 +32,9 @@ class TableConfig(ServiceConfig):
     watch_rate: Annotated[float, Setting("watches begun a second and player, likewise", least=0)] = 10.0
     create_rate: Annotated[float, Setting("tables founded a second and player, likewise", least=0)] = 5.0
     stranger_rate: Annotated[float, Setting("bad tokens a second and address, likewise", least=0)] = 50.0
+    development: Annotated[
+        bool, Setting("allow what must never be allowed where people play", hidden=True)
+    ] = False
     insecure_entropy: Annotated[
         str, Setting("every new table's cards follow from this text: never for real play", hidden=True)
     ] = ""

@@ -23,7 +23,7 @@ REST_S: Final = 5.0
 """but not so soon after another one, however fast the table is played."""
 AT_ONCE: Final = 4
 """Snapshots written at once."""
-FLUSH_S: Final = 3.0
+FLUSH_S: Final = 2.0
 """For all snapshots that are due when the process stops; they are only a cache."""
 _ENTROPY: Final = SystemEntropy()
 

@@ -8,13 +8,13 @@ from services.rules.cards import counts_of
 _NONE = Listing((), True)
 
 
-def legal_plays(state: Table, seat: int, cap: int) -> Listing:
-    """The legal plays of the seat whose turn it is, best first, at most ``cap``; nothing for other seats.
+def legal_plays(state: Table, player_id: str, cap: int) -> Listing:
+    """The legal plays of the player whose turn it is, best first, at most ``cap``; nothing for others.
 
     A throw is never among them: whether it stands depends on the other hands.
     """
-    phase = state.phase
-    if not isinstance(phase, Tricks) or phase.to_move != seat or state.seats[seat].escaped:
+    phase, seat = state.phase, state.seat_of(player_id)
+    if seat is None or not isinstance(phase, Tricks) or phase.to_move != seat or state.seats[seat].escaped:
         return _NONE
     hand = phase.hands[seat]
     if hand is None:

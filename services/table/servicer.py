@@ -146,11 +146,13 @@ class TableServicer:
         if request.cap > PLAYS_MOST:
             raise bad("cap", f"must be from 1 to {PLAYS_MOST}")
         hot = await self._tables.cache.open(request.table_id)
-        await self._reach(hot, 0)
-        seat = hot.state.seat_of(call.player_id)
-        if seat is None:
+        listing = legal_plays(hot.state, call.player_id, request.cap or PLAYS_LISTED)
+        if not listing.plays:
+            # Another replica may have served the table meanwhile: only the newest state has nothing to play.
+            await self._tables.cache.refresh(hot)
+            listing = legal_plays(hot.state, call.player_id, request.cap or PLAYS_LISTED)
+        if hot.state.seat_of(call.player_id) is None:
             raise RefusedError(Reason.NOT_SEATED)
-        listing = legal_plays(hot.state, seat, request.cap or PLAYS_LISTED)
         return pb.LegalPlaysResponse(
             version=hot.state.version,
             plays=[Cards(cards=cards_to_wire(play)) for play in listing.plays],

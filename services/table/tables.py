@@ -11,7 +11,7 @@ from services.game.errors import CorruptLog, MasterKeyLost
 from services.game.keys import command_check, is_same_command
 from services.game.recent import Reused, repeat_of
 from services.game.state import Table
-from services.game.waits import due_us
+from services.game.waits import COMMIT_CAP, due_us
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
 from services.shell.log_store import Appended, Frozen, Lost, Stored, Unavailable
@@ -71,11 +71,6 @@ class Tables:
             RefusedError: it was not done; or, with UNAVAILABLE, nobody knows until it is repeated.
         """
         hot = await self.cache.open(table_id)
-        for pause in CATCH_UP_S if seen > hot.state.version else ():
-            await asyncio.sleep(pause)
-            await self.cache.refresh(hot)
-            if seen <= hot.state.version:
-                break
         if hot.waiting >= QUEUE:
             raise RefusedError(Reason.BUSY)
         keyring = self._deps.keyring
@@ -84,10 +79,20 @@ class Tables:
         )
         hot.waiting += 1
         try:
+            if seen > hot.state.version:
+                await self._catch_up(hot, seen)
             async with hot.lock:
                 return await self._execute(hot, identified, body, started)
         finally:
             hot.waiting -= 1
+
+    async def _catch_up(self, hot: HotTable, seen: int) -> None:
+        """Read on until the version that a client has seen, if it can have seen it."""
+        for pause in CATCH_UP_S if seen <= COMMIT_CAP else ():
+            await asyncio.sleep(pause)
+            await self.cache.refresh(hot)
+            if seen <= hot.state.version:
+                return
 
     async def _execute(self, hot: HotTable, identified: Identified, body: bytes, started: float) -> Receipt:
         if hot.unsure:
@@ -171,7 +176,7 @@ class Tables:
         try:
             # The timer first: no crash may leave a table that waits without one.
             due = due_us(composed.after)
-            if due is not None:
+            if due is not None and not self._deps.timers.serves(hot.table_id, due):
                 await self._deps.timers.arm(hot.table_id, composed.after.version, due)
             # A call that is cancelled here leaves the table unsure: the commit may have been stored.
             hot.unsure = True

@@ -42,13 +42,18 @@ class Timelines:
                 hot.state, hot.sequence, secrets, self._deps.now_us, lambda: hot.appending
             )
             try:
+                # A table that was frozen and taken out of memory may still be heard of.
+                await self._deps.feed.unwatch(hot.table_id)
                 await self._deps.feed.watch(
                     hot.table_id, hot.sequence, lambda stored: self._cache.hear(hot, stored)
                 )
-            except Unavailable as error:
+            except BaseException as error:
                 hot.timeline = None
-                timeline.end_for(unavailable(error).reason)
-            timeline.ready.set()
+                timeline.end_for(Reason.UNAVAILABLE)
+                if not isinstance(error, Unavailable):
+                    raise
+            finally:
+                timeline.ready.set()
         await timeline.ready.wait()
         if timeline.ended is not None:
             raise RefusedError(timeline.ended)
@@ -71,7 +76,8 @@ class Timelines:
             RefusedError: the log cannot be read now, or does not reach that place.
         """
         state, head = None, b""
-        sequencer: Sequencer | None = None
+        # Who has been told nothing at all, as a spectator of a young table, begins before the founding.
+        sequencer = None if place.version else Sequencer(None)
         for stored in await self._read(hot, place.sequence):
             folded = fold(state, head, stored, self._deps.keyring)
             state, head = folded.after, folded.head

@@ -28,7 +28,9 @@ HEARTBEAT_S: Final = 20.0
 EXPIRY_GRACE_S: Final = 60.0
 """A watch outlives its token by so long; then the client comes again with a new one."""
 STUCK_S: Final = 10.0
-"""How long one message may wait for a client that does not read."""
+"""How long one message may wait for a client that does not read"""
+SLOW_S: Final = 1.0
+"""and how long when the watcher is ``LAG`` behind: a burst alone makes nobody a slow reader."""
 
 
 class Watches:
@@ -41,6 +43,9 @@ class Watches:
         self._cache = cache
         self._limit = limit
         self._watchers: set[Watcher] = set()
+
+    def __len__(self) -> int:
+        return len(self._watchers)
 
     async def view(self, hot: HotTable, player_id: str, code: str) -> TableView:
         """The table as a player may know it now; a spectator who is told later sees it as it was.
@@ -132,7 +137,7 @@ class Watcher:
         self._told = Place(0, 0, 0)
         self._number: int | None = None
         self._wakes: asyncio.Future[None] | None = None
-        self._heartbeat_at = 0.0
+        self._heartbeat_at = time.monotonic() + HEARTBEAT_S
         self._writing_since = 0.0
         self._seats: object = None
         self._audience = 0
@@ -145,8 +150,14 @@ class Watcher:
         if self._wakes is not None:
             if not self._wakes.done():
                 self._wakes.set_result(None)
-        elif self._number is not None and self._timeline.end - self._number > LAG and not self._delay_us:
+        elif self._is_slow():
             self._cut_off()
+
+    def _is_slow(self) -> bool:
+        if self._number is None or not self._writing_since or self._delay_us:
+            return False
+        behind = self._timeline.end - self._number
+        return behind > LAG and time.monotonic() - self._writing_since > SLOW_S
 
     def look(self, now: float) -> None:
         """Time has passed."""

@@ -21,7 +21,7 @@ def test_orders_are_the_same(pair):
 
 
 def test_shapes_are_the_same(pair):
-    met, wrong = run_shapes(pair, seed=1, rounds=300)
+    met, wrong = run_shapes(pair, seed=1, rounds=200)
     assert not wrong, f"{len(wrong)} of {met.total()}: " + "\n".join(wrong[:3])
     assert pair.twin.copies == 1 or not pair.twin.tractors or {0, 1, 2} <= set(met)
 
@@ -36,15 +36,15 @@ def test_follows_are_the_same(pair):
 
 
 def test_tricks_are_the_same(pair):
-    met, wrong = run_tricks(pair, seed=1, rounds=30)
+    met, wrong = run_tricks(pair, seed=1, rounds=20)
     assert not wrong, f"{len(wrong)} of {met.total()}: " + "\n".join(wrong[:3])
-    for sizes in {sizes for sizes, _ in met}:
-        won = [met[sizes, winner] for winner in range(4)]
-        assert won[0] and sum(won[1:]), f"{sizes} led: {won}"
+    won = [sum(count for (_, winner), count in met.items() if winner == seat) for seat in range(4)]
+    assert min(won) > met.total() / 20, won
+    assert all(sum(met[sizes, seat] for seat in (1, 2, 3)) for sizes, _ in met), "a lead that nothing beats"
 
 
 def test_throws_are_the_same(pair):
-    met, wrong = run_throws(pair, seed=1, rounds=40)
+    met, wrong = run_throws(pair, seed=1, rounds=25 if pair.twin.decks > 1 else 100)
     assert not wrong, f"{len(wrong)} of {met.total()}: " + "\n".join(wrong[:3])
     expected = {
         ThrowPolicy.STANDARD: {"OK", "failed", "MIXED_SUITS"},

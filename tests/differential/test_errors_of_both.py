@@ -118,7 +118,8 @@ def test_a_batch_is_whole_positions(deal, extra):
 
 def test_cards_are_refused_like_counts(deal):
     lead = deal.lead(cards("HK"))
-    for hand, play in [(bytes([54]), cards("HQ")), (cards("HQ"), bytes([54])), (cards("HQ HQ HQ"), cards("HQ"))]:
+    queen, many, none = cards("HQ"), cards("HQ HQ HQ"), bytes([54])
+    for hand, play in [(none, queen), (queen, none), (many, queen)]:
         with pytest.raises(ValueError, match=r"\w"):
             lead.check_cards(hand, play)
 

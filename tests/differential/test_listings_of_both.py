@@ -56,10 +56,11 @@ def test_a_cap_cuts_and_never_invents(pair):
         cut += not few.complete
         assert len(few.plays) <= 3
         assert few.complete == (more.complete and len(more.plays) <= 3)
+        where = told(deal.order, lead=lead, hand=hand)
         for play in more.plays:
-            assert mine.check(counts(hand), counts(play)) == Verdict.OK, told(deal.order, lead=lead, hand=hand)
+            assert mine.check(counts(hand), counts(play)) == Verdict.OK, where
             assert play == bytes(sorted(play))
-        assert more.plays or len(hand) < len(lead), told(deal.order, lead=lead, hand=hand)
+        assert more.plays or len(hand) < len(lead), where
     assert cut
 
 

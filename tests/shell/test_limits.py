@@ -33,7 +33,13 @@ def test_a_refused_call_costs_nothing():
 
 def test_rate_zero_limits_nothing_and_memory_is_bounded():
     assert all(Buckets(0, 1).take("a") == 0 for _ in range(5))
-    buckets = Buckets(1, 1, callers=3)
-    for i in range(10):
+    clock = Clock()
+    buckets = Buckets(1, 1, callers=4, clock=clock)
+    for i in range(50):
         buckets.take(f"{i}")
-    assert len(buckets) == 3
+        assert len(buckets) <= 4
+    assert buckets.take("49") > 0
+    clock.now += 5
+    for i in range(5):
+        buckets.take(f"new{i}")
+        assert len(buckets) <= 4

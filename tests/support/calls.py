@@ -36,7 +36,7 @@ OPTIONS = (
 )
 
 Tap = Callable[[str, str, bytes], None]
-"""Takes (player, method, bytes); the bytes of an error are its trailing metadata and its text."""
+"""Takes (player, method, bytes); of an error its google.rpc.Status ("… refused") and the rest ("… said")."""
 
 
 class Refused(Exception):
@@ -163,11 +163,10 @@ class Calls:
     def refusal(self, player: str, name: str, error: grpc.aio.AioRpcError) -> Refused:
         """An error as a refusal; the tap sees all of it."""
         if self._tap is not None:
-            trailing = b"".join(
-                value if isinstance(value, bytes) else value.encode()
-                for _, value in error.trailing_metadata() or ()
-            )
-            self._tap(player, f"{name} refused", trailing + (error.details() or "").encode())
+            for key, value in error.trailing_metadata() or ():
+                said = value if isinstance(value, bytes) else value.encode()
+                self._tap(player, f"{name} {'refused' if key == DETAILS_KEY else 'said'}", said)
+            self._tap(player, f"{name} said", (error.details() or "").encode())
         return Refused(error)
 
     async def ask(self, name: str, request: Message, player: str, replica: int = 0) -> Any:

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from dataclasses import dataclass, field
+from math import prod
 
 from engine_ext.codes import CARDS, Verdict
 from support import shaped
@@ -34,14 +35,19 @@ class Mix:
     def report(self, pair):
         """The mix as text."""
         lines = [f"{pair.name}: {self.positions} positions"]
-        lines.append("  " + ", ".join(f"{Verdict(v).name} {count}" for v, count in sorted(self.verdicts.items())))
-        lines.append("  leads: " + ", ".join(f"{corner} {count}" for corner, count in self.corners.most_common()))
+        lines.append("  verdicts: " + listed({Verdict(v).name: count for v, count in self.verdicts.items()}))
+        lines.append("  cards led: " + listed(self.corners))
         by_lead = {}
         for (sizes, steps), count in sorted(self.steps.items()):
             owed = [pair.twin.ladder(size)[step][0] for size, step in zip(sizes, steps, strict=True)]
             by_lead.setdefault(sizes, []).append(f"{' | '.join(map(text_of, owed))}: {count}")
         lines += [f"  {text_of(sizes)} led: {' · '.join(owed)}" for sizes, owed in by_lead.items()]
         return "\n".join(lines)
+
+
+def listed(counted):
+    """Counts in words, the most first."""
+    return ", ".join(f"{name} {count}" for name, count in sorted(counted.items(), key=lambda item: -item[1]))
 
 
 def text_of(groups):
@@ -79,7 +85,10 @@ class Pair:
 def told(order, **cards):
     """A position in words, for a failure."""
     trump = ["S/B", "H/R", "C", "D", "NT"][order.trump]
-    shown = {name: [names(c) for c in some] if isinstance(some, list) else names(some) for name, some in cards.items()}
+    shown = {
+        what: list(map(names, some)) if isinstance(some, list) else names(some)
+        for what, some in cards.items()
+    }
     return f"level {RANKS[order.level]} trump {trump} {shown}"
 
 
@@ -191,7 +200,7 @@ def run_shapes(pair, *, seed, rounds):
     for _ in range(rounds):
         deal = shaped.random_deal(rng, pair.twin)
         lead_sizes = rng.choice(sizes)
-        cards = shaped.make_answer(rng, deal, lead_sizes, sum(w * l for w, l in lead_sizes) + rng.randint(0, 12))
+        cards = shaped.make_answer(rng, deal, lead_sizes, sum(map(prod, lead_sizes)) + rng.randint(0, 12))
         cards = bytes(card for card in cards if deal.order.suit(card) == deal.order.suit(cards[0]))
         if max(counts(cards)) > pair.twin.decks:
             continue
@@ -201,7 +210,8 @@ def run_shapes(pair, *, seed, rounds):
         lead = other.lead(cards)
         if other.shape(cards) != shape or lead.components != shape:
             wrong.append(f"{other.shape(cards)} not {shape}: {told(deal.order, cards=cards)}")
-        assert (lead.suit, lead.size, lead.cards) == (deal.order.suit(cards[0]), len(cards), bytes(sorted(cards)))
+        expected = deal.order.lead(cards)
+        assert (lead.suit, lead.size, lead.cards) == (expected.suit, expected.size, expected.cards)
     return met, sorted(wrong, key=len)
 
 

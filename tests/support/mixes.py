@@ -40,7 +40,11 @@ MIXED = {
         "forced_component": ForcedComponent.LOWEST,
         "multiplier": Multiplier.CLOSED,
     },
-    "mixed-printed-no-twos": {"decks": 3, "adjacency": Adjacency.PRINTED_RANK, "multiplier": Multiplier.LAST_TRICK},
+    "mixed-printed-no-twos": {
+        "decks": 3,
+        "adjacency": Adjacency.PRINTED_RANK,
+        "multiplier": Multiplier.LAST_TRICK,
+    },
     "mixed-alternatives": {
         "decks": 4,
         "wider_beats": True,
@@ -69,8 +73,23 @@ _PAIRS = [
     ((2, 3), (2, 1)),
     ((2, 1), (2, 1), (1, 1)),
 ]
-_TRIPLES = [((3, 1), (2, 1)), ((3, 1), (1, 1)), ((3, 1), (3, 1)), ((3, 2), (2, 1)), ((2, 2), (3, 1)), ((3, 2), (2, 2))]
-_QUADS = [((4, 1), (3, 1)), ((4, 1), (2, 1)), ((4, 1), (4, 1)), ((2, 2), (4, 1)), ((2, 3), (4, 1), (1, 1))]
+_TRIPLES = [
+    ((3, 1), (2, 1)),
+    ((3, 1), (1, 1)),
+    ((3, 1), (3, 1)),
+    ((3, 2), (2, 1)),
+    ((2, 2), (3, 1)),
+    ((3, 2), (2, 2)),
+    ((3, 2), (2, 3)),
+]
+_QUADS = [
+    ((4, 1), (3, 1)),
+    ((4, 1), (2, 1)),
+    ((4, 1), (4, 1)),
+    ((2, 2), (4, 1)),
+    ((2, 3), (2, 2)),
+    ((2, 3), (4, 1), (1, 1)),
+]
 
 
 def plain_sizes(rules):

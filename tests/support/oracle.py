@@ -1,11 +1,11 @@
 """RULES §2–§6 by brute force: for tiny hands, straight from the text, on card names.
 
-It knows nothing of kinds, runs or counts: a component is any set of physical cards that the text calls one, and
-every way to lay cards into components is tried. Only the printed ladders come from outside.
+It knows nothing of kinds, runs or counts: a component is any set of physical cards that the text calls one,
+and every way to lay cards into components is tried. Only the printed ladders come from outside.
 """
 
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, product
+from itertools import chain, combinations, combinations_with_replacement, product
 
 from engine_ext.codes import Adjacency, ForcedComponent, Overruff, Preference, ThrowPolicy
 from support.cards import NAMES, RANKS
@@ -14,7 +14,7 @@ COLOURS = {"S": "B", "C": "B", "H": "R", "D": "R"}
 
 
 class Oracle:
-    """One deal: the options of a rule set (as the engine takes them), a level like "T" and a trump like "S"."""
+    """One deal: the options of a rule set as the engine takes them, a level like "T", a trump like "S"."""
 
     def __init__(self, options, level, trump):
         self.options = options
@@ -110,7 +110,7 @@ class Oracle:
         return best
 
     def shape(self, names):
-        """Components as (width, length, top, names), larger first: of all ways to join groups the best by §3."""
+        """Components as (width, length, top, names), larger first: of all ways to join groups the best."""
         piles = []
         for name in sorted(names, key=NAMES.index):
             pile = next((pile for pile in piles if self.identical(pile[0], name)), None)
@@ -120,7 +120,8 @@ class Oracle:
                 pile.append(name)
         ways = []
         for way in partitions(piles):
-            parts = [(self.component(sum(part, [])), sum(part, [])) for part in way]
+            joined = [list(chain(*part)) for part in way]
+            parts = [(self.component(part), part) for part in joined]
             if all(found for found, _ in parts):
                 ways.append(sorted(parts, key=self.cutting_key))
         best = min(ways, key=lambda parts: [self.cutting_key(part) for part in parts])
@@ -183,10 +184,10 @@ class Oracle:
 
     def top_card(self, part):
         """The card on top; in an AA22 by printed rank that is the two."""
-        width, length, top, cards = part
-        if length > 1 and self.options["adjacency"] == Adjacency.PRINTED_RANK and top[0] < 99:
-            if self.suit(cards[0]) == "TRUMP":
-                return next(name for name in cards if RANKS.index(name[1]) + 2 == top[0])
+        _, length, top, cards = part
+        by_print = self.options["adjacency"] == Adjacency.PRINTED_RANK and self.suit(cards[0]) == "TRUMP"
+        if by_print and length > 1 and top[0] < 99:
+            return next(name for name in cards if RANKS.index(name[1]) + 2 == top[0])
         return max(cards, key=lambda name: (self.value(name), -NAMES.index(name)))
 
     # §5: following
@@ -195,7 +196,7 @@ class Oracle:
         if size in self.options["ladders"]:
             return self.options["ladders"][size]
         width, length = size
-        shapes = [(w, l) for w in range(2, width + 1) for l in range(1, length + 1)]
+        shapes = list(product(range(2, width + 1), range(1, length + 1)))
         shapes.sort(key=larger if self.options["preference"] == Preference.TRACTORS_FIRST else wider)
         shapes.append((1, 1))
         rows = set()
@@ -226,14 +227,16 @@ class Oracle:
         sizes = [part[:2] for part in self.shape(lead)]
         ladders = [self.ladder(size) for size in sizes]
         # Groups of the same sizes made of equally wide piles are as good as each other.
+        piles = {name: sum(self.identical(name, other) for other in names) for name in names}
         groupings = {
-            tuple(sorted((size, max(sum(self.identical(n, m) for m in names) for n in group)) for size, group in way))
+            tuple(sorted((size, max(piles[name] for name in group)) for size, group in way))
             for way in self.groupings(names)
         }
         for vector in product(*(range(len(ladder)) for ladder in ladders)):
             for choice in product(*(ladder[i] for ladder, i in zip(ladders, vector, strict=True))):
+                limits = [width if whole else 9 for width, _ in sizes]
                 wanted = [
-                    (group, sizes[i][0] if whole else 9) for i, groups in enumerate(choice) for group in groups
+                    (group, limit) for groups, limit in zip(choice, limits, strict=True) for group in groups
                 ]
                 if any(assignable(wanted, list(way)) for way in groupings):
                     return vector
@@ -274,7 +277,7 @@ class Oracle:
         return max(((suits == {"TRUMP"}, *value) for value in values), default=None)
 
     def cuts(self, play, sizes):
-        """The tops of the first component in every way to cut all of a play into components of these sizes."""
+        """The tops of the first component in every way to cut a play into components of these sizes."""
 
         def rest_fits(left, sizes):
             if not sizes:
@@ -296,9 +299,9 @@ class Oracle:
             found = self.component(group)
             if not found or found[:2] != size:
                 continue
-            if self.options["groups_stay_together"] and size[0] > 1:
-                if any(sum(self.identical(name, other) for other in play) != size[0] for name in group):
-                    continue
+            whole = all(sum(self.identical(name, other) for other in play) == size[0] for name in group)
+            if self.options["groups_stay_together"] and size[0] > 1 and not whole:
+                continue
             yield found[2], [name for i, name in enumerate(left) if i not in picked]
 
     def winner(self, plays):

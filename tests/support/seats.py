@@ -155,6 +155,8 @@ class Watching:
                     raise refused from None
             finally:
                 stream.cancel()
+            async with self.news:
+                self.news.notify_all()
             if not self._stay:
                 self.replica = (self.replica + 1) % len(self._calls.channels)
             await asyncio.sleep(random.uniform(0.02, 0.08))
@@ -273,7 +275,9 @@ class Player:
                 self.refused[error.reason] += 1
                 if error.reason in MOVED_ON:
                     return 0
-                if error.reason not in DARED:
+                shown_before = name == "Declare" and error.reason == "NOT_IN_HAND"
+                if error.reason not in DARED and not shown_before:
+                    error.add_note(f"{name} {request} at {view}")
                     raise
             else:
                 self.moves += 1

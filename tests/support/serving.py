@@ -60,7 +60,7 @@ class Replica:
 
 @asynccontextmanager
 async def replica(
-    nats: str, data: Path, log: Log | None = None, **settings: object
+    nats: str, data: Path, log: Log | None = None, master_keys: str = "", **settings: object
 ) -> AsyncIterator[Replica]:
     """A table service for the length of a block."""
     flags = {
@@ -71,16 +71,20 @@ async def replica(
         "view_rate": 0.0,
         "watch_rate": 0.0,
     }
-    config = load(TableConfig, {**flags, "create_rate": 0.0, **settings}, {})
+    environ = {"SHENGJI_MASTER_KEYS": master_keys} if master_keys else {}
+    config = load(TableConfig, {**flags, "create_rate": 0.0, **settings}, environ)
     broker = await Broker.connect(nats, "table")
-    service = TableService(config, broker, log or Log("table", "error"))
-    running = await service.start()
-    options = (("grpc.use_local_subchannel_pool", 1),)
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{running.port}", options=options) as channel:
-        yield Replica(service, channel, data)
-    if service.running is not None:
-        await service.stop(wait_s=0, grace_s=0.5)
-    await broker.close()
+    try:
+        service = TableService(config, broker, log or Log("table", "error"))
+        running = await service.start()
+        options = (("grpc.use_local_subchannel_pool", 1),)
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{running.port}", options=options) as channel:
+            try:
+                yield Replica(service, channel, data)
+            finally:
+                await service.stop(wait_s=0, grace_s=0.5)
+    finally:
+        await broker.close()
 
 
 def token(data: Path, player: str, issuer: str = "", **how: Any) -> str:

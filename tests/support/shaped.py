@@ -1,9 +1,9 @@
 """Positions on purpose: hands and plays built around the steps of a ladder, in corners of the order of cards.
 
-Cards dealt at random hardly ever owe a tractor. Here a lead shape and a step are chosen, the groups of the step
-are laid into a few neighbouring tiers (around the level's gap, the ace and two ends, the level tiers and jokers),
-noise is laid over them, and plays are made near the border between legal and not. Everything comes from a seeded
-``random.Random``; the order's own runs are only used to find places, never to tell what is right.
+Cards dealt at random hardly ever owe a tractor. Here a lead shape and a step are chosen, the groups of the
+step are laid into a few neighbouring tiers (around the level's gap, the ace and two ends, the level tiers and
+jokers), noise is laid over them, and plays are made near the border between legal and not. Everything comes
+from a seeded ``random.Random``; the twin's runs are only used to find places, never to tell what is right.
 """
 
 from dataclasses import dataclass
@@ -114,12 +114,16 @@ def suited_lead(rng, rules, sizes):
 def make_hand(rng, deal, groups, size):
     """A hand that holds the groups and noise; ``size`` is the number of cards of the lead."""
     apart = rng.random() < 0.6
-    held = lay(rng, deal, groups, window(rng, deal, rng.choice((13, 99) if apart else (4, 6, 8, 13))), apart=apart)
+    held = lay(
+        rng, deal, groups, window(rng, deal, rng.choice((13, 99) if apart else (4, 6, 8, 13))), apart=apart
+    )
     if held is None:
         held = lay(rng, deal, groups, range(len(deal.kinds)))
     if held is None:
         return None
-    target = size + rng.choice((-1, 0, 1, 1, 2, 2, 3, 4, 6)) if rng.random() < 0.9 else rng.randint(0, size + 9)
+    target = (
+        size + rng.choice((-1, 0, 1, 1, 2, 2, 3, 4, 6)) if rng.random() < 0.9 else rng.randint(0, size + 9)
+    )
     noise = rng.choice(("clean", "clean", "clean", "pile", "wild"))
     free = sum(deal.copies) - sum(held)
     while sum(held) < target and free > 0:
@@ -171,7 +175,9 @@ def some_groups(rng, groups):
     width, length = groups[lost]
     if what == "less" or width * length <= 2:
         return left
-    narrower = (width - 1, length) if width > 2 and (length == 1 or rng.random() < 0.5) else (width, length - 1)
+    narrower = (
+        (width - 1, length) if width > 2 and (length == 1 or rng.random() < 0.5) else (width, length - 1)
+    )
     return [*left, narrower] if narrower[1] else left
 
 
@@ -247,8 +253,8 @@ def make_answer(rng, deal, sizes, size):
     if change < 0.2:
         # something wider or longer in place of the largest
         width, length = wanted[0]
-        options = [(w, l) for w in range(1, 5) for l in range(1, 7) if w * l == width * length and (w > 1 or l == 1)]
-        wanted[0] = rng.choice(options)
+        cards = width * length
+        wanted[0] = rng.choice([(w, cards // w) for w in range(2, 5) if cards % w == 0] or [(1, 1)])
     elif change < 0.35 and len(wanted) > 1:
         # two components moved together
         a, b = rng.sample(range(len(wanted)), 2)
@@ -271,7 +277,8 @@ def make_answer(rng, deal, sizes, size):
     if len(play) < size:
         play = play + off_suit(rng, deal, size - len(play))
     if rng.random() < 0.15:
-        play[rng.randrange(len(play))] = rng.choice([c for c in range(CARDS) if play.count(c) < deal.rules.decks])
+        others = [card for card in range(CARDS) if play.count(card) < deal.rules.decks]
+        play[rng.randrange(len(play))] = rng.choice(others)
     rng.shuffle(play)
     return bytes(play[:size]) if len(play) >= size else bytes(rng.sample(range(CARDS), size))
 
@@ -288,7 +295,8 @@ def make_throw(rng, rules, sizes):
         held = [0] * len(deal.kinds)
         if not void and rng.random() < 0.7:
             width, length = rng.choice(sizes)
-            group = rng.choice(((width, length), (min(width + 1, 4), length), (width, length + 1), (4, 1), (1, 1)))
+            wider = min(width + 1, 4)
+            group = rng.choice(((width, length), (wider, length), (width, length + 1), (4, 1), (1, 1)))
             held = lay(rng, deal, [group], range(len(held))) or held
             for _ in range(rng.randint(0, 4)):
                 place = rng.randrange(len(held))

@@ -1,0 +1,126 @@
+"""From a Play to the last of a table's four watchers."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Awaitable
+from typing import Any, Final
+
+from services.bench import load
+from services.bench.figures import Bar, Figure, percentile
+from services.bench.lanes import Lane, lanes
+from services.bench.rig import Rig, Service, rig
+from services.bench.scale import Scale
+from services.game.state import SEATS
+from services.pb.table.v1.table_service_pb2 import WatchRequest, WatchResponse
+
+LINE: Final = "fanout"
+TABLES: Final = 20
+PLAYS_S: Final = 10
+"""Plays a second at each table."""
+RUNS: Final = 3
+_SETTLE_S: Final = 1.0
+
+Step = tuple[str, int]
+"""A table and the version that a play made."""
+
+
+class _Times:
+    """When each play was sent and answered, and when its watchers heard of it."""
+
+    def __init__(self) -> None:
+        self.sent: dict[Step, float] = {}
+        self.answered: dict[Step, float] = {}
+        self.heard: defaultdict[Step, list[float]] = defaultdict(list)
+
+    def from_sent(self) -> list[float]:
+        """Milliseconds from the sending to the last watcher."""
+        return [(max(self.heard[step]) - at) * 1000 for step, at in self.sent.items()]
+
+    def from_answered(self) -> list[float]:
+        """Milliseconds from the answer to the last watcher, 0 for a watcher who heard before the answer."""
+        return [max(0.0, max(self.heard[step]) - at) * 1000 for step, at in self.answered.items()]
+
+
+async def fanout(scale: Scale) -> list[Figure]:
+    """20 tables with 10 plays a second each and four watchers each."""
+    runs = []
+    async with rig() as made:
+        table = await made.table()
+        for number in range(1 if scale.quick else RUNS):
+            times = await _run(made, table)
+            late = sum(len(times.heard[step]) < SEATS for step in times.sent)
+            if late:
+                raise RuntimeError(f"{late} plays were not told to all watchers within {_SETTLE_S} s")
+            runs.append(times)
+            scale.say(f"run {number + 1}: {len(times.sent):,} plays")
+    plays = sum(len(times.sent) for times in runs)
+    return [
+        Figure(
+            LINE,
+            "sending of a Play → last of four watchers, p99",
+            "ms",
+            tuple(percentile(times.from_sent(), 0.99) for times in runs),
+            Bar("<=", 20),
+            note=f"{plays:,} plays; more than the bar asks for, since the append lies between",
+        ),
+        Figure(
+            LINE,
+            "answer to a Play → last of four watchers, p99",
+            "ms",
+            tuple(percentile(times.from_answered(), 0.99) for times in runs),
+        ),
+        Figure(
+            LINE,
+            "sending of a Play → last of four watchers, p50",
+            "ms",
+            tuple(percentile(times.from_sent(), 0.5) for times in runs),
+        ),
+    ]
+
+
+async def _run(made: Rig, table: Service) -> _Times:
+    """Play a deal at fresh tables, watched by their players."""
+    tables, _ = await lanes(made, table, TABLES)
+    await load.begin(tables)
+    times = _Times()
+    watching = [
+        asyncio.create_task(_watch(table, lane.table_id, metadata, times))
+        for lane in tables
+        for metadata in made.metadata
+    ]
+    await asyncio.sleep(_SETTLE_S)
+    rounds = min(len(lane.plays) for lane in tables)
+    start = time.perf_counter()
+    await asyncio.gather(
+        *(_play(lane, rounds, start + number / TABLES / PLAYS_S, times) for number, lane in enumerate(tables))
+    )
+    await asyncio.sleep(_SETTLE_S)
+    for task in watching:
+        task.cancel()
+    await asyncio.gather(*watching, return_exceptions=True)
+    return times
+
+
+async def _play(lane: Lane, rounds: int, start: float, times: _Times) -> None:
+    """Send plays by the clock."""
+    first = len(lane.before) + 2  # the founding made version 1, and each call one more
+    for number, shot in enumerate(lane.plays[:rounds]):
+        await asyncio.sleep(max(0.0, start + number / PLAYS_S - time.perf_counter()))
+        await _timed(shot(), (lane.table_id, first + number), times)
+
+
+async def _timed(call: Awaitable[object], step: Step, times: _Times) -> None:
+    times.sent[step] = time.perf_counter()
+    await call
+    times.answered[step] = time.perf_counter()
+
+
+async def _watch(table: Service, table_id: str, metadata: Any, times: _Times) -> None:
+    """Note when each version comes."""
+    request = WatchRequest(table_id=table_id).SerializeToString()
+    async for message in table.stream("Watch")(request, metadata=metadata):
+        now = time.perf_counter()
+        response = WatchResponse.FromString(message)
+        if response.HasField("update"):
+            times.heard[table_id, response.update.version].append(now)

@@ -1,0 +1,139 @@
+"""The `shengji` command as processes of its own: a demo that repeats, and a house that is kept up."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from support.calls import Calls
+from support.house import patience
+from support.seats import founding
+
+from services.cli.reading import reader_of
+from services.pb.log.v1.log_pb2 import Commit
+from services.shell.nats_server import free_port
+
+RUN = "from services.cli.main import main; main(prog_name='shengji')"
+DEMO = ("demo", "--deals", "1", "--speed", "max", "--bots", "easy", "--preset", "classic-1d", "--seed", "s1")
+DEMO_S = 120
+
+
+def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SHENGJI_")}
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, *arguments],
+        env={**environ, "COLUMNS": "80", "NO_COLOR": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """Kill a command that still runs, and what it started."""
+    if process.poll() is None:
+        for child in [*psutil.Process(process.pid).children(recursive=True), process]:
+            child.kill()
+        process.communicate()
+
+
+def run(*arguments: str, within_s: float = DEMO_S) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    process = start(*arguments)
+    try:
+        out, err = process.communicate(timeout=within_s)
+    finally:
+        end(process)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+@pytest.fixture(scope="module")
+def demos(tmp_path_factory):
+    """The same demo run twice in fresh folders: (folder, what came of it)."""
+    folders = [tmp_path_factory.mktemp("demo") / name for name in ("one", "two")]
+    return [(folder, run(*DEMO, "--data", str(folder))) for folder in folders]
+
+
+async def events_of(folder: Path) -> tuple[list[str], list[list[bytes]]]:
+    """The tables in a folder, and the events of the only one, commit by commit, as stored."""
+    async with reader_of(folder) as reader:
+        tables = await reader.tables()
+        commits = [Commit.FromString(raw) for raw in await reader.commits(tables[0])]
+    events = [[event.SerializeToString(deterministic=True) for event in commit.events] for commit in commits]
+    return tables, events
+
+
+async def test_a_demo_repeats_byte_for_byte(demos):
+    (one, first), (two, second) = demos
+    assert first.returncode == 0, first.stderr
+    assert second.returncode == 0, second.stderr
+    assert first.stdout == second.stdout
+    assert "sound" in first.stdout
+    assert max(map(len, first.stdout.splitlines())) <= 80
+    # The bots may be on their way into the next deal when the demo ends.
+    (table, events), (same, repeated) = await events_of(one), await events_of(two)
+    common = min(len(events), len(repeated))
+    assert table == same
+    assert common >= 50
+    assert events[:common] == repeated[:common]
+
+
+def test_what_a_demo_leaves_can_be_verified_and_replayed(demos):
+    folder, shown = demos[0]
+    verified = run("verify", "--data", str(folder))
+    assert verified.returncode == 0, verified.stderr
+    assert "sound" in verified.stdout
+    replayed = run("replay", "--data", str(folder))
+    assert replayed.returncode == 0, replayed.stderr
+    score = [line for line in shown.stdout.splitlines() if "points" in line]
+    assert score
+    assert set(score) <= set(replayed.stdout.splitlines())
+
+
+def test_a_damaged_log_is_not_sound(demos, tmp_path):
+    folder = tmp_path / "damaged"
+    shutil.copytree(demos[1][0], folder)
+    blocks = max((folder / "nats").rglob("*.blk"), key=lambda path: path.stat().st_size)
+    raw = bytearray(blocks.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    blocks.write_bytes(raw)
+    verified = run("verify", "--data", str(folder))
+    assert verified.returncode != 0
+    assert "Traceback" not in verified.stderr
+
+
+async def test_a_house_is_kept_up_until_it_is_interrupted(tmp_path):
+    listen = f"127.0.0.1:{free_port()}"
+    house = start("up", "--data", str(tmp_path), "--listen", listen)
+    try:
+        said = await asyncio.wait_for(asyncio.to_thread(house.stdout.readline), patience(30))
+        assert listen in said
+        signed = await asyncio.to_thread(run, "token", "--player", "ply_anna", "--data", str(tmp_path))
+        assert signed.returncode == 0
+        calls = Calls([listen], lambda _: signed.stdout.strip())
+        founded = await calls.settle("CreateTable", founding(seats=("ply_anna", 1, 1, 1)), "ply_anna")
+        await calls.close()
+        second = await asyncio.to_thread(run, "up", "--data", str(tmp_path), "--listen", "127.0.0.1:0")
+        assert second.returncode == 1
+        assert "is in use by `shengji up`" in second.stderr
+        assert str(house.pid) in second.stderr
+        # While it runs, its log can be read.
+        verified = await asyncio.to_thread(run, "verify", founded.table_id, "--data", str(tmp_path))
+        assert verified.returncode == 0, verified.stderr
+        house.send_signal(signal.SIGINT)
+        out, err = await asyncio.to_thread(house.communicate, timeout=patience(20))
+        assert house.returncode == 0, err
+        assert "Traceback" not in out + err
+    finally:
+        end(house)
+    # Nothing is left running, and the folder is free again.
+    again = await asyncio.to_thread(run, "verify", founded.table_id, "--data", str(tmp_path))
+    assert again.returncode == 0, again.stderr

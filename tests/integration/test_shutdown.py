@@ -1,0 +1,126 @@
+"""SIGTERM: say NOT_SERVING, finish what is under way, end (ARCHITECTURE §7)."""
+
+import asyncio
+import random
+import signal
+import time
+
+import grpc
+import pytest
+from grpc_health.v1.health_pb2 import HealthCheckResponse
+from support.calls import Refused
+from support.house import UNLIMITED, opened_house, patience
+from support.seats import Player, Watching, advance, founding, seated
+
+from services.pb.table.v1 import table_service_pb2 as pb
+from services.pb.table.v1.view_pb2 import PHASE_TRICKS
+
+NAMES = ("north", "east", "south", "west")
+EXIT_S = 15
+
+
+@pytest.fixture
+async def house(tmp_path):
+    async with opened_house(tmp_path, replicas=2, env=UNLIMITED) as house:
+        yield house
+
+
+async def test_sigterm_finishes_what_is_under_way(house, calls):
+    founded = await calls.settle("CreateTable", founding(), NAMES[0])
+    table_id = founded.table_id
+    players = seated(calls, table_id, NAMES, random.Random(2))
+    view = await advance(players, PHASE_TRICKS)
+    stopping = house.replicas[0]
+    watch = Watching(calls, table_id, NAMES[0], founded.resume, 0).start()
+    await watch.until(lambda: watch.version == view.version, 10)
+    waiting = asyncio.create_task(
+        calls.call("GetView", pb.GetViewRequest(table_id=table_id, min_version=view.version + 1), "east", 0)
+    )
+    await asyncio.sleep(0.2)
+    told = time.monotonic()
+    stopping.signal(signal.SIGTERM)
+    while await stopping.health() == HealthCheckResponse.SERVING:
+        assert time.monotonic() - told < patience(0.5), "it still says that it serves"
+    assert await stopping.health() == HealthCheckResponse.NOT_SERVING
+    assert not watch.breaks, "load balancers are given time to look elsewhere"
+    mover = players[view.to_act[0]]
+    version = await mover.move(await mover.view(view.version), 0)
+    assert version == view.version + 1, "calls are served until then"
+    assert (await waiting).view.version == version
+    late = asyncio.create_task(
+        calls.call("GetView", pb.GetViewRequest(table_id=table_id, min_version=version + 1), "east", 0)
+    )
+    await watch.until(lambda: watch.breaks, patience(4))
+    assert watch.breaks == ["DRAINING"]
+    # A call that was under way when streams ended is answered by what happens at the other replica.
+    view = await mover.view(version)
+    mover = players[view.to_act[0]]
+    assert await mover.move(await mover.view(view.version), 1) == version + 1
+    assert (await late).view.version == version + 1
+    assert await stopping.wait(EXIT_S) == 0
+    assert time.monotonic() - told < EXIT_S
+    await watch.until(lambda: watch.version == version + 1, 5)
+    await watch.stop()
+    versions = [pb.WatchResponse.FromString(step).update.version for step in watch.steps]
+    assert versions == list(range(2, version + 2)), "the watch went on at the other replica without a gap"
+
+
+async def test_watches_end_with_a_hint_when_to_come_again(house, calls):
+    founded = await calls.settle("CreateTable", founding(), NAMES[0])
+    stream = calls.watch(pb.WatchRequest(table_id=founded.table_id), NAMES[0], 0)
+    assert pb.WatchResponse.FromString(await stream.read()).HasField("snapshot")
+    house.replicas[0].signal(signal.SIGTERM)
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await stream.read()
+    refused = Refused(caught.value)
+    assert (refused.code, refused.reason) == (grpc.StatusCode.UNAVAILABLE, "DRAINING")
+    assert refused.retry_s is not None
+    assert await house.replicas[0].wait(EXIT_S) == 0
+
+
+async def test_nothing_is_lost_when_replicas_are_stopped_under_load(house, calls):
+    """Both replicas are stopped and started in turn while matches are played, as an upgrade does it."""
+    tables = []
+    for number in range(4):
+        names = [f"{name}-{number}" for name in NAMES]
+        founded = await calls.settle("CreateTable", founding("classic-1d", names, deals="2"), "founder")
+        rng = random.Random(number)
+        tables += [
+            Player(calls, founded.table_id, name, seat, rng, founded.resume)
+            for seat, name in enumerate(names)
+        ]
+    async with asyncio.timeout(90), asyncio.TaskGroup() as group:
+        for player in tables:
+            group.create_task(player.play())
+        for replica in house.replicas:
+            await asyncio.sleep(0.3)
+            assert await replica.stop() == 0
+            replica.start()
+            await replica.ready()
+    for table_id in {player.table_id for player in tables}:
+        report = await house.sound(table_id)
+        assert report.finished
+        answered = [one for one in calls.acknowledged if one.table_id == table_id]
+        assert {one.version for one in answered} == set(range(1, report.versions + 1))
+
+
+async def test_a_second_signal_ends_it_at_once(house, calls):
+    founded = await calls.settle("CreateTable", founding(), NAMES[0])
+    watch = Watching(calls, founded.table_id, NAMES[0]).start()
+    await watch.until(lambda: watch.starts, 10)
+    stopping = house.replicas[0]
+    stopping.signal(signal.SIGTERM)
+    while await stopping.health() == HealthCheckResponse.SERVING:
+        assert stopping.running
+    told = time.monotonic()
+    stopping.signal(signal.SIGTERM)
+    assert await stopping.wait(5) == 1
+    assert time.monotonic() - told < patience(1)
+    await watch.stop()
+
+
+async def test_the_bot_service_ends_in_order(house, calls):
+    house.bots.start()
+    await house.bots.ready()
+    house.bots.signal(signal.SIGTERM)
+    assert await house.bots.wait(EXIT_S) == 0
