@@ -97,5 +97,8 @@ class Supervisor:
 
 
 def service_command(module: str, *arguments: str) -> list[str]:
-    """How to run a service of this installation: ``python -m services.<module>``."""
-    return [sys.executable, "-m", f"services.{module}", *arguments]
+    """How to run a service of this installation: ``python -m services.<module>``.
+
+    With -P the folder that the user stands in, perhaps an uncompiled checkout, is not searched for it.
+    """
+    return [sys.executable, "-P", "-m", f"services.{module}", *arguments]
