@@ -14,6 +14,7 @@ from services.bench.scale import Scale
 LINE: Final = "play"
 TABLES: Final = 32
 RUNS: Final = 5
+_RUNS_QUICK: Final = 3
 _WINDOWS: Final = 2
 """Fresh sets of tables, a deal each, that one run is made of."""
 _SEED: Final = 32
@@ -21,22 +22,23 @@ _SEED: Final = 32
 
 async def roundtrip(scale: Scale) -> list[Figure]:
     """A closed loop over 32 tables, then an open one at half the floor's rate, interleaved with the floor."""
+    runs = _RUNS_QUICK if scale.quick else RUNS
     async with rig() as made:
         table, floor = await made.table(), await made.floor()
         bench = _Bench(made, table, floor, 1 if scale.quick else _WINDOWS)
         await bench.pair(None)  # what is loaded and compiled at the first call is not what is measured
         closed = []
-        for number in range(RUNS):
+        for number in range(runs):
             closed.append(await bench.pair(None))
             ours, bare = closed[-1]
-            scale.say(f"closed loop {number + 1} of {RUNS}: {ours.rate:.0f}/s, floor {bare.rate:.0f}/s")
+            scale.say(f"closed loop {number + 1} of {runs}: {ours.rate:.0f}/s, floor {bare.rate:.0f}/s")
         cpu = bench.cpu_us()
         rate = statistics.median(floor_run.rate for _, floor_run in closed) / 2
         opened = []
-        for number in range(RUNS):
+        for number in range(runs):
             opened.append(await bench.pair(rate))
             p99 = [percentile(run.seconds, 0.99) * 1000 for run in opened[-1]]
-            scale.say(f"open loop {number + 1} of {RUNS}: p99 {p99[0]:.1f} ms, floor {p99[1]:.1f} ms")
+            scale.say(f"open loop {number + 1} of {runs}: p99 {p99[0]:.1f} ms, floor {p99[1]:.1f} ms")
     return _figures(closed, opened, rate, cpu)
 
 

@@ -23,12 +23,12 @@ from services.pb.log.v1.log_pb2 import Commit
 from services.pb.table.v1 import table_service_pb2 as pb
 
 SEED = int(os.environ.get("SHENGJI_CHAOS_SEED", "2026"))
-TABLES = 22
+TABLES = 20
 DEALS = 10
 """Of each table."""
 WITHIN_S = 200
-"""For everything; about half of it on two idle cores."""
-QUIET_S = (1.0, 3.5)
+"""For everything; a third of it on two idle cores."""
+QUIET_S = (2.0, 5.0)
 """Between a recovery and the next fault."""
 DOWN_S = (0.0, 0.8)
 """How long what was killed stays away."""

@@ -20,7 +20,7 @@ from services.shell.nats_server import free_port
 
 RUN = "from services.cli.main import main; main(prog_name='shengji')"
 DEMO = ("demo", "--deals", "1", "--speed", "max", "--bots", "easy", "--preset", "classic-1d", "--seed", "s1")
-DEMO_S = 120
+COMMAND_S = 120
 
 
 def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
@@ -45,21 +45,26 @@ def end(process: subprocess.Popen[str]) -> None:
         process.communicate()
 
 
-def run(*arguments: str, within_s: float = DEMO_S) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end."""
-    process = start(*arguments)
+def finish(process: subprocess.Popen[str], within_s: float = COMMAND_S) -> subprocess.CompletedProcess[str]:
+    """Wait for a command's end; kill it if it takes too long."""
     try:
         out, err = process.communicate(timeout=within_s)
     finally:
         end(process)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    return finish(start(*arguments))
 
 
 @pytest.fixture(scope="module")
 def demos(tmp_path_factory):
-    """The same demo run twice in fresh folders: (folder, what came of it)."""
+    """The same demo run twice in fresh folders, side by side: (folder, what came of it)."""
     folders = [tmp_path_factory.mktemp("demo") / name for name in ("one", "two")]
-    return [(folder, run(*DEMO, "--data", str(folder))) for folder in folders]
+    processes = [start(*DEMO, "--data", str(folder)) for folder in folders]
+    return [(folder, finish(process)) for folder, process in zip(folders, processes, strict=True)]
 
 
 async def events_of(folder: Path) -> tuple[list[str], list[list[bytes]]]:

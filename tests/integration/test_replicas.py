@@ -1,13 +1,18 @@
 """Two replicas serve one table: whoever is asked, the log is one, and so is what watchers are told."""
 
+import asyncio
 import random
 from collections import Counter
+from contextlib import suppress
 
 import pytest
+from support.calls import Refused
 from support.house import UNLIMITED, running_house
-from support.seats import MOVED_ON, OVER, Watching, founding, seated
+from support.seats import AT_ONCE, MOVED_ON, OVER, Watching, advance, founding, seated
 
+from services.pb.event.v1.event_pb2 import Pace
 from services.pb.table.v1 import table_service_pb2 as pb
+from services.pb.table.v1.view_pb2 import PHASE_DECLARING
 
 AUDIENCES = ("north", "east", "south", "west", "onlooker")
 
@@ -75,3 +80,51 @@ async def test_two_replicas_alternate(house, calls, preset, deals):
         assert watch.steps == watches[watch.player, 0].steps[place:], (
             "a resumed watch tells the rest, no more"
         )
+
+
+async def test_cards_are_drawn_alike_at_two_replicas(house, calls):
+    """Rounds of the draw have no commits, and declarations come between them: one order everywhere."""
+    pace = Pace()
+    pace.CopyFrom(AT_ONCE)
+    pace.draw_ms, pace.declare_ms = 60, 1000
+    rng = random.Random(8)
+    founded = await calls.settle("CreateTable", founding("classic-2d", pace=pace, deals="1"), "north")
+    table_id = founded.table_id
+    watches = {
+        (audience, replica): Watching(calls, table_id, audience, founded.resume, replica, stay=True).start()
+        for audience in AUDIENCES
+        for replica in (0, 1)
+    }
+    players = seated(calls, table_id, AUDIENCES[:4], rng, bold=1.0)
+    late, at = [], 0
+    view = await advance(players, PHASE_DECLARING)
+    while view.phase == PHASE_DECLARING:
+        mover = players[at % 4]
+        for name, request in (await mover.choices(await mover.view()))[:-1]:  # declare, never pass
+            with suppress(Refused):
+                await calls.settle(name, request, mover.player, at % 2)
+        after = watches[mover.player, 0].resumes[-1]
+        late.append(Watching(calls, table_id, mover.player, after, at % 2, stay=True).start())
+        await asyncio.sleep(0.07)
+        at += 1
+        view = await players[0].view()
+    version = view.version
+    for watch in (*watches.values(), *late):
+        await watch.until(lambda watch=watch: watch.version >= version, 10)
+        await watch.stop()
+    report = await house.sound(table_id)
+    steps = [told(step).update for step in watches["north", 0].steps]
+    assert sum(event.HasField("declared") for step in steps for event in step.events) > 1
+    assert report.versions == version
+    for audience in AUDIENCES:
+        one, other = (watches[audience, replica].steps for replica in (0, 1))
+        drawn = [card for step in one for card in told(step).update.drawn_cards]
+        assert len(drawn) == (25 if audience in AUDIENCES[:4] else 0)
+        rounds = [told(step).update.drawn for step in one]
+        assert sorted(set(rounds)) == list(range(26)), "every round is told"
+        for a, b in zip(one, other, strict=True):
+            assert a == b, f"{audience} was told {told(a)} by one replica and {told(b)} by the other"
+    for watch in late:
+        whole = watches[watch.player, 0].steps
+        assert watch.steps == whole[len(whole) - len(watch.steps) :]
+        assert len(watch.steps) < len(whole)

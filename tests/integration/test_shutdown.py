@@ -9,7 +9,7 @@ import grpc
 import pytest
 from grpc_health.v1.health_pb2 import HealthCheckResponse
 from support.calls import Refused
-from support.house import UNLIMITED, opened_house, patience
+from support.house import UNLIMITED, patience, running_house
 from support.seats import Player, Watching, advance, founding, seated
 
 from services.pb.table.v1 import table_service_pb2 as pb
@@ -19,10 +19,20 @@ NAMES = ("north", "east", "south", "west")
 EXIT_S = 15
 
 
-@pytest.fixture
-async def house(tmp_path):
-    async with opened_house(tmp_path, replicas=2, env=UNLIMITED) as house:
+@pytest.fixture(scope="module")
+def whole_house(tmp_path_factory):
+    with running_house(tmp_path_factory.mktemp("shutdown"), replicas=2, env=UNLIMITED) as house:
         yield house
+
+
+@pytest.fixture
+async def house(whole_house):
+    """The house with both replicas running."""
+    for replica in whole_house.replicas:
+        if not replica.running:
+            replica.start()
+            await replica.ready()
+    return whole_house
 
 
 async def test_sigterm_finishes_what_is_under_way(house, calls):
