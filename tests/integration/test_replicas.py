@@ -103,8 +103,9 @@ async def test_cards_are_drawn_alike_at_two_replicas(house, calls):
         for name, request in (await mover.choices(await mover.view()))[:-1]:  # declare, never pass
             with suppress(Refused):
                 await calls.settle(name, request, mover.player, at % 2)
-        after = watches[mover.player, 0].resumes[-1]
-        late.append(Watching(calls, table_id, mover.player, after, at % 2, stay=True).start())
+        if view.drawn < 25:
+            after = watches[mover.player, 0].resumes[-1]
+            late.append(Watching(calls, table_id, mover.player, after, at % 2, stay=True).start())
         await asyncio.sleep(0.07)
         at += 1
         view = await players[0].view()
@@ -114,7 +115,7 @@ async def test_cards_are_drawn_alike_at_two_replicas(house, calls):
         await watch.stop()
     report = await house.sound(table_id)
     steps = [told(step).update for step in watches["north", 0].steps]
-    assert sum(event.HasField("declared") for step in steps for event in step.events) > 1
+    assert sum(event.HasField("declared") for step in steps for event in step.events) > 0
     assert report.versions == version
     for audience in AUDIENCES:
         one, other = (watches[audience, replica].steps for replica in (0, 1))
