@@ -13,10 +13,10 @@ import grpc
 import psutil
 
 from services.bench.matches import PLAYERS
-from services.cli.supervisor import Child, Supervisor, service_command
 from services.game.keys import Keyring
 from services.shell.keys import signing_key
 from services.shell.nats_server import NatsServer, free_port
+from services.shell.supervisor import Child, Supervisor, service_command
 from services.shell.tokens import sign
 
 ISSUER: Final = "local"

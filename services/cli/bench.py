@@ -4,7 +4,7 @@ import json
 import os
 import time
 
-# gRPC would print about forks and connections that end, which is no news when processes are started and killed.
+# gRPC would print about forks and ended connections, no news when processes are started and killed.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 

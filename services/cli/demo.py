@@ -18,7 +18,6 @@ from rich.console import Console
 from services.cli.data import DataInUse, Running, announce, default_data, held
 from services.cli.house import BOT_ISSUER, PLAYER_ISSUER, House, HouseOptions, open_house
 from services.cli.render import MatchPrinter
-from services.cli.supervisor import ChildDied
 from services.cli.verifying import print_report, verify_table
 from services.game.wire import cards_from_wire, rules_from_wire
 from services.pb.event.v1.event_pb2 import Difficulty, Event, Pace, Seat
@@ -34,6 +33,7 @@ from services.rules.options import RuleSet
 from services.rules.presets import PRESET_NAMES
 from services.shell.keys import signing_key
 from services.shell.nats_server import NatsServerError
+from services.shell.supervisor import ChildDied
 from services.shell.tokens import sign
 
 _SEATS: Final = 4

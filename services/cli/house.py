@@ -11,10 +11,10 @@ import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
-from services.cli.supervisor import ChildDied, Supervisor, service_command
 from services.shell.keys import master_keys, signing_key
 from services.shell.nats_server import NatsServer, free_port
 from services.shell.nats_users import passwords, url_as
+from services.shell.supervisor import ChildDied, Supervisor, service_command
 
 PLAYER_ISSUER: Final = "local"
 """Signs players' tokens on this machine; its key is DATA/keys/local.key."""

@@ -9,8 +9,8 @@ import click
 
 from services.cli.data import DataInUse, Running, announce, default_data, held
 from services.cli.house import HouseOptions, open_house
-from services.cli.supervisor import ChildDied
 from services.shell.nats_server import NatsServerError
+from services.shell.supervisor import ChildDied
 
 
 @click.command()
