@@ -26,6 +26,18 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
+class CallMutiny:
+    """Claim a redeal for a hand poor in points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """Counter after a bury: change trump and take the kitty."""
+
+    cards: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Bury:
     """Bury as many cards as the kitty has."""
 
@@ -39,7 +51,7 @@ class Play:
     cards: bytes
 
 
-Action = Ready | TakeBack | Declare | Pass | Bury | Play
+Action = Ready | TakeBack | Declare | Pass | CallMutiny | Counter | Bury | Play
 
 
 def kind(action: Action) -> str:
@@ -52,6 +64,8 @@ _KINDS: dict[type[Action], str] = {
     TakeBack: "take_back",
     Declare: "declare",
     Pass: "pass",
+    CallMutiny: "call_mutiny",
+    Counter: "counter",
     Bury: "bury",
     Play: "play",
 }

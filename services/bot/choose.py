@@ -9,8 +9,9 @@ from random import Random
 from typing import Final
 
 from services.bot import easy
-from services.bot.actions import Action, Bury, Declare, Pass, Play, Ready, TakeBack
+from services.bot.actions import Action, Bury, CallMutiny, Counter, Declare, Pass, Play, Ready, TakeBack
 from services.bot.bury import bury
+from services.bot.counter import counter, wants_redeal
 from services.bot.declare import Drawn, declare
 from services.bot.follow import follow
 from services.bot.lead import lead
@@ -19,6 +20,7 @@ from services.bot.situation import Situation
 from services.game.wire import stored_cards
 from services.pb.event.v1.event_pb2 import Difficulty
 from services.pb.table.v1.view_pb2 import Phase, TableView
+from services.rules.declaring import asked, may_call_mutiny
 from services.rules.options import RuleSet, Window
 
 STRONGER_THAN_RULES: Final = (Difficulty.DIFFICULTY_HARD, Difficulty.DIFFICULTY_MASTER)
@@ -57,8 +59,10 @@ def choose(
         return _declare(view, rules, memory, easily, drawn)
     if seat not in view.to_act:
         return None
-    if view.phase in (Phase.PHASE_MUTINY, Phase.PHASE_COUNTER):
-        return Pass()
+    if view.phase == Phase.PHASE_MUTINY:
+        return _on_mutiny(view, rules, memory, easily)
+    if view.phase == Phase.PHASE_COUNTER:
+        return _on_counter(view, rules, memory, easily)
     if view.phase == Phase.PHASE_BURY:
         s = situation(view, rules, memory)
         return easy.bury(s, _generator(view)) if easily else Bury(bury(s))
@@ -90,7 +94,9 @@ def _declare(
     seat = view.my_seat
     count = view.drawn if drawn is None else min(drawn, view.drawn)
     complete = count >= rules.hand_size
-    if memory.declarations.has_passed(seat) or (rules.window is Window.AFTER_DEAL and not complete):
+    if seat not in asked(rules, memory.dealt, memory.declarations):
+        return None
+    if rules.window is Window.AFTER_DEAL and not complete:
         return None
     has = Drawn(seat, stored_cards(view.hand)[:count], complete)
     if easily:
@@ -100,6 +106,22 @@ def _declare(
     if cards is not None:
         return Declare(cards)
     return Pass() if complete else None
+
+
+def _on_mutiny(view: TableView, rules: RuleSet, memory: Memory, easily: bool) -> Action:
+    seat, hand = view.my_seat, stored_cards(view.hand)
+    if not may_call_mutiny(rules, view.declarer, seat, hand):
+        return Pass()
+    wanted = _generator(view).random() < 0.5 if easily else wants_redeal(memory, rules, hand)
+    return CallMutiny() if wanted else Pass()
+
+
+def _on_counter(view: TableView, rules: RuleSet, memory: Memory, easily: bool) -> Action:
+    has = Drawn(view.my_seat, stored_cards(view.hand), complete=True)
+    if easily:
+        return easy.counter(memory, rules, has, _generator(view))
+    cards = counter(memory, rules, has)
+    return Pass() if cards is None else Counter(cards)
 
 
 def _generator(view: TableView, drawn: int = 0) -> Random:

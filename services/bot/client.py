@@ -11,7 +11,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from services.bot.actions import Action, Bury, Declare, Pass, Play, Ready, TakeBack, kind
+from services.bot.actions import (
+    Action,
+    Bury,
+    CallMutiny,
+    Counter,
+    Declare,
+    Pass,
+    Play,
+    Ready,
+    TakeBack,
+    kind,
+)
 from services.game.wire import cards_from_wire, cards_to_wire
 from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1.table_service_pb2_grpc import TableServiceStub
@@ -159,6 +170,10 @@ class TableClient:
                 return self._stub.Declare, pb.DeclareRequest(context=context, cards=cards_to_wire(cards))
             case Pass():
                 return self._stub.Pass, pb.PassRequest(context=context)
+            case CallMutiny():
+                return self._stub.CallMutiny, pb.CallMutinyRequest(context=context)
+            case Counter(cards):
+                return self._stub.Counter, pb.CounterRequest(context=context, cards=cards_to_wire(cards))
             case Bury(cards):
                 return self._stub.Bury, pb.BuryRequest(context=context, cards=cards_to_wire(cards))
             case Play(cards):

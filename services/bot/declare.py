@@ -32,7 +32,7 @@ REINFORCING: Final = 1.1
 """The reach from which a declaration is made harder to counter."""
 NO_TRUMP_REACH: Final = 1.6
 """The reach that no-trump needs: it is short, so averages say little."""
-_NO_TRUMP_SCALE: Final = 0.65
+NO_TRUMP_SCALE: Final = 0.65
 """A reach in no-trump counts so much of one in a suit."""
 
 
@@ -80,14 +80,15 @@ def _state(memory: Memory, rules: RuleSet, seat: int, own: bytes) -> Declaration
 
 def showings(rules: RuleSet, memory: Memory, drawn: Drawn, state: Declarations) -> Iterator[bytes]:
     """Everything that the seat may show now, smaller showings first."""
-    for cards in _possible(rules, memory.level, drawn.cards):
+    for cards in possible(rules, memory.level, drawn.cards):
         if not contains(drawn.cards, must_hold(state, drawn.seat, cards)):
             continue
         if isinstance(judge_showing(rules, memory.dealt, state, drawn.seat, cards), Declarations):
             yield cards
 
 
-def _possible(rules: RuleSet, level: int, hand: bytes) -> Iterator[bytes]:
+def possible(rules: RuleSet, level: int, hand: bytes) -> Iterator[bytes]:
+    """Every set of cards of a hand that could declare something under the rules' policy."""
     same: dict[int, list[int]] = {}
     for card in sorted(hand):
         if is_joker(card) or rank_of(card) == level:
@@ -120,7 +121,7 @@ def _gain(memory: Memory, rules: RuleSet, drawn: Drawn, state: Declarations, car
     if trump == NO_TRUMP:
         if new < NO_TRUMP_REACH:
             return None
-        new *= _NO_TRUMP_SCALE
+        new *= NO_TRUMP_SCALE
     standing = state.standing
     if standing is None:
         return _opening(rules, memory, drawn, new, len(cards))
@@ -131,7 +132,7 @@ def _gain(memory: Memory, rules: RuleSet, drawn: Drawn, state: Declarations, car
     now = 1.0
     if not (memory.sealed_standing and standing.seat != drawn.seat):
         now = reach(rules, memory.level, standing.trump, drawn.cards)
-        now *= _NO_TRUMP_SCALE if standing.trump == NO_TRUMP else 1.0
+        now *= NO_TRUMP_SCALE if standing.trump == NO_TRUMP else 1.0
     return new - now if new - now >= margin else None
 
 

@@ -2,7 +2,8 @@
 
 from random import Random
 
-from services.bot.actions import Bury, Declare, Pass, Play
+from services.bot.actions import Bury, Counter, Declare, Pass, Play
+from services.bot.counter import counters
 from services.bot.declare import Drawn, showings
 from services.bot.follows import LISTED
 from services.bot.memory import Memory
@@ -18,6 +19,12 @@ def declare(memory: Memory, rules: RuleSet, drawn: Drawn, rng: Random) -> Declar
     if cards is not None:
         return Declare(cards)
     return Pass() if drawn.complete else None
+
+
+def counter(memory: Memory, rules: RuleSet, drawn: Drawn, rng: Random) -> Counter | Pass:
+    """Any counter, or a pass."""
+    cards = rng.choice([None, *counters(rules, memory, drawn)])
+    return Pass() if cards is None else Counter(cards)
 
 
 def bury(s: Situation, rng: Random) -> Bury:

@@ -14,6 +14,7 @@ from services.game.wire import rules_from_wire
 from services.pb.event.v1 import event_pb2 as pb
 from services.pb.log.v1.log_pb2 import Commit
 from services.rules.cards import SEATS
+from services.rules.joker_backed import counters_follow, next_to_counter
 from services.shell.log_store import Stored
 
 _SEAT_KINDS: Final = ("table_opened", "seat_taken", "seat_left")
@@ -31,7 +32,7 @@ class History:
         draw_ms: the table's pace of drawing.
         memory: the open deal; ``None`` before the first commit.
         over: no bot has anything to do any more.
-        to_move: the seat whose turn it is to bury or to play; ``None`` in all other phases.
+        to_move: the seat whose turn it is to bury, to counter or to play; ``None`` in all other phases.
         declaring: cards are being drawn or declared.
     """
 
@@ -46,6 +47,7 @@ class History:
         self.to_move: int | None = None
         self.declaring = False
         self._automatic: set[int] = set()
+        self._buried_by: int | None = None
 
     def next_is(self, commit: Commit) -> bool:
         """Whether a commit is the one that comes next."""
@@ -126,15 +128,36 @@ class History:
 
     def _turn(self, kind: str | None, event: pb.Event) -> None:
         if kind == "deal_started":
-            self.declaring, self.to_move = True, None
+            self.declaring, self.to_move, self._buried_by = True, None, None
         elif kind == "declaring_closed":
-            self.declaring, self.to_move = False, event.declaring_closed.declarer
+            self.declaring = False
+            # Under rules with it a mutiny may be called first, by either attacker.
+            mutiny = self.memory is not None and self.memory.rules.mutiny
+            self.to_move = None if mutiny else event.declaring_closed.declarer
+        elif kind == "kitty_taken":
+            self.to_move = event.kitty_taken.seat
+        elif kind == "buried":
+            self._buried_by = event.buried.seat
+            self.to_move = self._after_bury(event.buried.seat)
+        elif kind == "passed" and self._buried_by is not None:
+            self.to_move = self._after_bury(event.passed.seat)
         elif kind == "cards_played":
             self.to_move = (event.cards_played.seat + 1) % SEATS
         elif kind == "trick_taken":
             self.to_move = event.trick_taken.seat
-        elif kind in ("deal_scored", "deal_voided"):
+        elif kind in ("deal_scored", "deal_voided", "mutiny_called"):
             self.declaring, self.to_move = False, None
+
+    def _after_bury(self, seat: int) -> int | None:
+        """Whose turn it is when a seat has buried, or has passed on the counter that may follow a bury."""
+        memory = self.memory
+        if memory is None or self._buried_by is None:
+            return None
+        if counters_follow(memory.rules, memory.dealt):
+            following = next_to_counter(self._buried_by, seat)
+            if following is not None:
+                return following
+        return memory.declarer
 
 
 def _deals(commit: Commit) -> bool:

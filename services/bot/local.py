@@ -2,7 +2,17 @@
 
 from collections.abc import Callable, Sequence
 
-from services.bot.actions import Action, Bury, Declare, Pass, Play, Ready, TakeBack
+from services.bot.actions import (
+    Action,
+    Bury,
+    CallMutiny,
+    Counter,
+    Declare,
+    Pass,
+    Play,
+    Ready,
+    TakeBack,
+)
 from services.bot.choose import choose
 from services.bot.memory import Memory
 from services.bot.rounds import Rounds
@@ -101,6 +111,10 @@ def command_of(action: Action, player_id: str, version: int) -> PlayerCommand:
             return commands.Declare(player_id, cards)
         case Pass():
             return commands.Pass(player_id)
+        case CallMutiny():
+            return commands.CallMutiny(player_id, version)
+        case Counter(cards):
+            return commands.TakeCounter(player_id, version, cards)
         case Bury(cards):
             return commands.BuryCards(player_id, version, cards)
         case Play(cards):

@@ -5,6 +5,7 @@ kitty, buried cards) are never read, so all bots of a table share one memory.
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from engine_ext.codes import CARDS
@@ -30,7 +31,7 @@ class Memory:
         level: the deal's level 0..12, once dealing began.
         first_drawer: who drew first.
         holder: who holds the declarer's place; ``None`` on a first deal.
-        declarations: the declarations and passes so far, as far as they are public.
+        declarations: the declarations, counters and passes so far, as far as they are public.
         sealed_standing: the standing declaration's cards are sealed, and ``declarations`` holds spades in
         their
             place.
@@ -39,8 +40,8 @@ class Memory:
         gone: how many copies of each card have been played.
         void: for each seat and effective suit, whether it has shown that it holds none.
         no_pair: for each seat and effective suit, whether it has shown that it holds no two identical cards.
-        known: for each seat, copies of cards that it has shown and not yet played (a declarer may have buried
-            some of them).
+        known: for each seat, copies of cards that it has shown and not yet played (who took the kitty may
+            have buried some of them).
         trick: the plays of the open trick as (seat, cards).
     """
 
@@ -88,6 +89,8 @@ class Memory:
             self._passed(event.passed.seat)
         elif kind == "declaring_closed":
             self._closed(event.declaring_closed)
+        elif kind == "countered":
+            self._countered(event.countered)
 
     def _started(self, started: event_pb2.DealStarted) -> None:
         self._begin()
@@ -110,6 +113,8 @@ class Memory:
         self._shown(seat, cards)
 
     def _passed(self, seat: int) -> None:
+        if self.order is not None:
+            return  # on a mutiny or a counter: it tells nothing about cards
         accepted = judge_pass(self.declarations, seat)
         assert isinstance(accepted, Declarations), "the log holds accepted passes only"
         self.declarations = accepted
@@ -125,6 +130,14 @@ class Memory:
             self._shown(declared.seat, cards_from_wire(declared.cards))
         self.declarer = closed.declarer
         self.order = self.rules.engine().order(self.level, trump_from_wire(closed.trump))
+
+    def _countered(self, countered: event_pb2.Countered) -> None:
+        """Another trump; what the suits were called before makes no difference, since nothing was played."""
+        seat, cards = countered.seat, cards_from_wire(countered.cards)
+        trump = trump_from_wire(countered.trump)
+        self.declarations = replace(self.declarations, standing=Standing(seat, cards, trump))
+        self._shown(seat, cards)
+        self.order = self.rules.engine().order(self.level, trump)
 
     def _played(self, played: event_pb2.CardsPlayed) -> None:
         seat, cards = played.seat, cards_from_wire(played.cards)

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from services.shell.metrics import Histogram
 
-ACTIONS: Final = ("ready", "take_back", "declare", "pass", "bury", "play")
+ACTIONS: Final = ("ready", "take_back", "declare", "pass", "call_mutiny", "counter", "bury", "play")
 FALLBACKS: Final = ("difficulty", "legal_plays", "server")
 """difficulty: NORMAL answered for a stronger bot; legal_plays: a play was refused and one from the service's
 list was made; server: the bot gave up, and the server will play at the turn's limit."""

@@ -8,13 +8,14 @@ depend on timing.
 import time
 from typing import Final
 
-from services.bot.actions import Action, Declare, Pass, Play, kind
+from services.bot.actions import Action, CallMutiny, Counter, Declare, Pass, Play, kind
 from services.bot.choose import STRONGER_THAN_RULES, choose
 from services.bot.client import Refusal, TableClient, Unreachable
 from services.bot.history import History
 from services.bot.metrics import BotMetrics
 from services.bot.rounds import Rounds
 from services.pb.table.v1.view_pb2 import TableView
+from services.rules.declaring import asked
 from services.shell.logs import Log
 
 LOOK_S: Final = 0.5
@@ -66,7 +67,8 @@ class Player:
         for seat, number in rounds.asks(memory, drawn):
             if seat in views and await self._act(history, views[seat], number):
                 return None
-        waiting = any(not memory.declarations.has_passed(seat) for seat in views)
+        may_show = asked(memory.rules, memory.dealt, memory.declarations)
+        waiting = any(seat in views for seat in may_show)
         return max(LOOK_S, history.draw_ms / 1000) if waiting else None
 
     async def _view(self, table_id: str, history: History, seat: int) -> TableView:
@@ -127,6 +129,8 @@ class Player:
             player_id = view.seats[view.my_seat].player_id
             for cards in await self._client.legal_plays(view.table_id, player_id):
                 return await self._send(view, Play(cards), "/listed")
+        elif isinstance(refused, CallMutiny | Counter):
+            return await self._send(view, Pass())
         elif isinstance(refused, Declare):
             return view.drawn >= hand_size and await self._send(view, Pass())
         self._metrics.fallbacks["server"].inc()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from services.bot.memory import Memory
 from services.rules.cards import SEATS
+from services.rules.declaring import asked
 from services.rules.options import Window
 
 
@@ -30,7 +31,7 @@ class Rounds:
         """The (seat, round) pairs to decide now, in order, as far as rounds have been drawn.
 
         Asking goes on where it stopped: a pair counts as decided when the next one is taken. After the last
-        card every seat that has not passed is asked each time.
+        card every seat that the window waits for is asked each time.
         """
         last = memory.rules.hand_size
         if self.deal != memory.deal:
@@ -44,5 +45,5 @@ class Rounds:
         if drawn >= last:
             for place in range(SEATS):
                 seat = (memory.first_drawer + place) % SEATS
-                if not memory.declarations.has_passed(seat):
+                if seat in asked(memory.rules, memory.dealt, memory.declarations):
                     yield seat, last

@@ -75,7 +75,7 @@ class Declare:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """Pass in the declaring window."""
+    """Pass in the declaring window, on a mutiny, or on a counter."""
 
     player_id: str
 

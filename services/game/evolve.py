@@ -16,7 +16,7 @@ from services.game.folding.draft import Draft
 from services.game.state import FREE_SEAT, NOBODY, SEATS, Table
 from services.pb.log.v1.log_pb2 import Commit
 
-FOLD_VERSION: Final = 1
+FOLD_VERSION: Final = 2
 """Rises whenever the same commits would fold into another state; snapshots of other versions are ignored."""
 
 
@@ -100,4 +100,6 @@ _HANDLERS: Final[dict[str | None, Callable[[Draft, Any], None]]] = {
     "deal_voided": ending.deal_voided,
     "turn_expired": seating.turn_expired,
     "throw_refused": tricks.throw_refused,
+    "mutiny_called": declaring.mutiny_called,
+    "countered": declaring.countered,
 }

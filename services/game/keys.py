@@ -19,6 +19,7 @@ from services.pb.event.v1.event_pb2 import (
     DealScored,
     DealVoided,
     Event,
+    MutinyCalled,
     Reveal,
     SeedCommitment,
     SeedCommitted,
@@ -179,7 +180,7 @@ def seal_after(event: Event, current: DealSeal | None) -> DealSeal | None:
     commitment = commitment_in(event)
     if commitment is not None:
         return DealSeal.of(commitment)
-    if event.WhichOneof("kind") in ("deal_scored", "deal_voided", "table_closed"):
+    if event.WhichOneof("kind") in ("deal_scored", "deal_voided", "mutiny_called", "table_closed"):
         return None
     return current
 
@@ -196,13 +197,15 @@ def commitment_in(event: Event) -> SeedCommitment | None:
     """The commitment that an event makes, if it makes one."""
     match event.WhichOneof("kind"):
         case "table_opened":
-            holder: TableOpened | SeedCommitted | DealScored | DealVoided = event.table_opened
+            holder: TableOpened | SeedCommitted | DealScored | DealVoided | MutinyCalled = event.table_opened
         case "seed_committed":
             holder = event.seed_committed
         case "deal_scored":
             holder = event.deal_scored
         case "deal_voided":
             holder = event.deal_voided
+        case "mutiny_called":
+            holder = event.mutiny_called
         case _:
             return None
     return holder.next_seed if holder.HasField("next_seed") else None
@@ -214,9 +217,11 @@ def reveal_in(event: Event) -> Reveal | None:
         case "seed_committed":
             return event.seed_committed.discarded if event.seed_committed.HasField("discarded") else None
         case "deal_scored":
-            holder: DealScored | DealVoided | TableClosed = event.deal_scored
+            holder: DealScored | DealVoided | MutinyCalled | TableClosed = event.deal_scored
         case "deal_voided":
             holder = event.deal_voided
+        case "mutiny_called":
+            holder = event.mutiny_called
         case "table_closed":
             holder = event.table_closed
         case _:

@@ -8,6 +8,7 @@ import builtins
 
 from services.game.commands import (
     BuryCards,
+    CallMutiny,
     Close,
     Command,
     Declare,
@@ -22,6 +23,7 @@ from services.game.commands import (
     SeatPlan,
     SetAutoPlay,
     Sit,
+    TakeCounter,
     VoidDeal,
 )
 from services.game.decide import SecretsUnknown, decide
@@ -137,6 +139,10 @@ def _players(commit: Commit, event: Event, version: int) -> Command:
             return Declare(player, cards_from_wire(event.declared.cards))
         case "passed":
             return Pass(player)
+        case "mutiny_called":
+            return CallMutiny(player, version)
+        case "countered":
+            return TakeCounter(player, version, cards_from_wire(event.countered.cards))
         case "buried":
             return BuryCards(player, version, cards_from_wire(event.buried.cards))
         case "cards_played":

@@ -64,7 +64,7 @@ _LAST_CARD: Final = 54
 _SECRETIVE: Final = frozenset(
     {
         *("table_opened", "seed_committed", "deal_started", "declared", "kitty_taken"),
-        *("buried", "deal_scored", "deal_voided", "table_closed"),
+        *("buried", "deal_scored", "deal_voided", "mutiny_called", "table_closed"),
     }
 )
 """The kinds of events that may have secrets: commits without them are not copied to be opened."""

@@ -3,7 +3,9 @@
 A ``Table`` holds what every phase needs and one ``Phase``, a type of its own for each place where a table
 can stand:
 
-    Seating → Declaring → [Mutiny] → Bury → [Counter] → Tricks → Scored → Declaring → … → Over → Closed
+    Seating → Declaring → [Mutiny] → Bury → [Counter → …] → Tricks → Scored → Declaring → … → Over → Closed
+
+A counter leads back to ``Bury``, a mutiny at once to ``Scored``: between two deals.
 
 Everything is immutable. Cards are ``bytes`` of indices 0..53, a hand ascending; levels are 0..12, trumps
 0..4, as ``engine_ext.codes`` numbers them. What a fold without keys cannot know is ``None`` (cards) or empty
@@ -38,7 +40,7 @@ class Pace:
     Attributes:
         draw_ms: between two cards drawn by one seat; 0 = all at once.
         declare_ms: the declaring window after the last card; 0 = it closes by passes only.
-        mutiny_ms: to call a mutiny.
+        mutiny_ms: to call a mutiny, under rules with it; 0 = nobody can.
         bury_ms: to bury.
         turn_ms: for a turn.
         next_deal_ms: from a deal's end to the next deal.
@@ -136,7 +138,7 @@ class Settled:
     trump: int
     declarer: int
     standing: Standing | None = None
-    """The declaration that stands; ``None`` when nobody declared."""
+    """The declaration or counter that stands; ``None`` when nobody has declared."""
     turned_card: int | None = None
     """The kitty card that was turned, because nobody declared."""
 
@@ -160,41 +162,58 @@ class Declaring:
     declarations: Declarations
     """What was shown, what stands, and who has passed since; sealed cards are ``UNKNOWN_CARD``."""
     reopened_at_us: int
-    """When the last declaration was accepted; when the deal started before that."""
+    """When the last declaration was accepted, or the attackers' turn to declare came (``joker_backed``); when
+    the deal started before that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mutiny:
-    """An attacker may call a mutiny (rules with ``mutiny``; nothing enters this phase yet)."""
+    """An attacker may call a mutiny, before the kitty is taken (rules with ``mutiny``)."""
 
     deal: Deal
     settled: Settled
     hands: Hands
     kitty: bytes | None
+    """The cards left over, in deck order."""
+    passes: int
+    """Bit s is set when attacker s has declined."""
+
+    def has_passed(self, seat: int) -> bool:
+        """Whether a seat has declined."""
+        return bool(self.passes >> seat & 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Bury:
-    """The declarer buries."""
+    """The declarer buries, or who countered buries again."""
 
     deal: Deal
     settled: Settled
     hands: Hands
-    """The kitty is in the declarer's hand."""
+    """The kitty is in the hand of who buries."""
     kitty: bytes | None
     """The cards that were taken, ascending."""
+    seat: int
+    """Who buries."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A counter may take the kitty again (``joker_backed``; nothing enters this phase yet)."""
+    """After a bury a seat may counter and take the kitty again (``joker_backed``)."""
 
     deal: Deal
     settled: Settled
+    """As the last counter left it."""
     hands: Hands
     buried: bytes | None
+    """The buried cards, ascending."""
     buried_by: int
     to_act: int
+    """Who may counter; all seats from the one after ``buried_by`` to here have passed."""
+
+    def has_passed(self, seat: int) -> bool:
+        """Whether a seat has passed since the last bury."""
+        return (seat - self.buried_by - 1) % SEATS < (self.to_act - self.buried_by - 1) % SEATS
 
 
 class Tricks(NamedTuple):

@@ -41,7 +41,7 @@ from services.pb.event.v1.event_pb2 import DealStarted, Event, Reveal, SeedCommi
 from services.pb.log.v1.log_pb2 import Commit
 from services.rules.options import RuleSet
 
-_ENDS_DEAL = ("deal_scored", "deal_voided", "table_closed")
+_ENDS_DEAL = ("deal_scored", "deal_voided", "mutiny_called", "table_closed")
 _MAY_BE_LOST = ("deal_voided", "table_closed")
 _MALFORMED = (ShengjiError, ValueError, LookupError, TypeError, AttributeError, OverflowError)
 """What pure code raises on forged events, which it has no reason to check."""

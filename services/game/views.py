@@ -82,6 +82,8 @@ def view(state: Table, audience: int, now_us: int) -> view_pb.TableView:
     )
     if state.last_score and not isinstance(phase, Dealt):
         shown.last_score.ParseFromString(state.last_score)
+        if state.next_seed is None:  # the match is over; deals that ended without a score had numbers too
+            shown.deal = shown.last_score.deal
     match phase:
         case Declaring() | Mutiny() | Bury() | Counter() | Tricks():
             _show_deal(shown, state, audience, now_us)
@@ -95,8 +97,6 @@ def _milliseconds(time_us: int | None) -> int:
 
 
 def _seats(state: Table, now_us: int) -> list[view_pb.SeatView]:
-    phase = state.phase
-    passes = phase.declarations.passes if isinstance(phase, Declaring) else 0
     return [
         view_pb.SeatView(
             seat=seat,
@@ -106,10 +106,20 @@ def _seats(state: Table, now_us: int) -> list[view_pb.SeatView]:
             auto_play=held.auto_play,
             escaped=held.escaped,
             hand_size=hand_size(state, seat, now_us),
-            passed=bool(passes >> seat & 1),
+            passed=_has_passed(state.phase, seat),
         )
         for seat, held in enumerate(state.seats)
     ]
+
+
+def _has_passed(phase: Phase, seat: int) -> bool:
+    match phase:
+        case Declaring():
+            return phase.declarations.has_passed(seat)
+        case Mutiny() | Counter():
+            return phase.has_passed(seat)
+        case _:
+            return False
 
 
 def hand_size(state: Table, seat: int, now_us: int) -> int:
@@ -121,7 +131,7 @@ def hand_size(state: Table, seat: int, now_us: int) -> int:
             place = (seat - phase.leader) % SEATS
             return phase.left - (len(phase.trick[place]) if place < len(phase.trick) else 0)
         case Bury() as phase:
-            return state.rules.hand_size + (state.rules.kitty if seat == phase.settled.declarer else 0)
+            return state.rules.hand_size + (state.rules.kitty if seat == phase.seat else 0)
         case Mutiny() | Counter():
             return state.rules.hand_size
         case _:
@@ -166,7 +176,7 @@ def _hand(state: Table, audience: int, now_us: int) -> bytes:
 def _kitty(phase: Phase, audience: int) -> bytes:
     """The kitty, for the seat that has it in hand or buried it last."""
     match phase:
-        case Bury() if audience == phase.settled.declarer:
+        case Bury() if audience == phase.seat:
             return bytes(sorted(phase.kitty or b""))
         case Tricks() | Counter() if audience == phase.buried_by:
             return phase.buried or b""
@@ -219,6 +229,8 @@ def redact(event: pb.Event, audience: int, rules: RuleSet) -> pb.Event:
             _strip_seed(told.deal_scored.next_seed)
         case "deal_voided":
             _strip_seed(told.deal_voided.next_seed)
+        case "mutiny_called":
+            _strip_seed(told.mutiny_called.next_seed)
         case "seat_ready":
             if told.seat_ready.seat != audience:
                 told.seat_ready.ClearField("client_seed")
@@ -240,6 +252,7 @@ _WITH_SECRETS: Final = frozenset(
         "seed_committed",
         "deal_scored",
         "deal_voided",
+        "mutiny_called",
         "seat_ready",
         "deal_started",
         "declared",

@@ -8,7 +8,6 @@ limit of idleness.
 from typing import Final
 
 from services.game.state import (
-    SEATS,
     Bury,
     Closed,
     Counter,
@@ -19,8 +18,8 @@ from services.game.state import (
     Seating,
     Table,
     Tricks,
-    side_of,
 )
+from services.rules import declaring
 from services.rules.options import Window
 
 AUTO_PLAY_US: Final = 500_000
@@ -70,19 +69,27 @@ def _awaited(state: Table, now_us: int) -> tuple[int, ...]:
         case Tricks():
             return (phase.to_move,)
         case Bury():
-            return (phase.settled.declarer,)
+            return (phase.seat,)
         case Declaring():
-            if now_us < all_drawn_us(state):
-                return tuple(range(SEATS)) if state.rules.window is Window.DURING_DEAL else ()
-            return tuple(seat for seat in range(SEATS) if not phase.declarations.has_passed(seat))
+            if now_us < all_drawn_us(state) and state.rules.window is Window.AFTER_DEAL:
+                return ()
+            return asked(state, phase)
         case Mutiny():
-            return tuple(seat for seat in range(SEATS) if side_of(seat) != side_of(phase.settled.declarer))
+            return asked(state, phase)
         case Counter():
             return (phase.to_act,)
         case Seating() | Scored():
             return tuple(seat for seat, held in enumerate(state.seats) if held.player_id and not held.ready)
         case _:
             return ()
+
+
+def asked(state: Table, phase: Declaring | Mutiny) -> tuple[int, ...]:
+    """The seats that the declaring window, or a mutiny, still waits for, whatever they hold."""
+    if isinstance(phase, Declaring):
+        return declaring.asked(state.rules, phase.deal.as_declared(), phase.declarations)
+    attackers = declaring.attackers_of(phase.settled.declarer)
+    return tuple(seat for seat in attackers if not phase.has_passed(seat))
 
 
 def deadline_us(state: Table) -> int | None:
@@ -92,7 +99,7 @@ def deadline_us(state: Table) -> int | None:
         case Tricks():
             return _turn(state, phase.to_move, state.pace.turn_ms)
         case Bury():
-            return _turn(state, phase.settled.declarer, state.pace.bury_ms)
+            return _turn(state, phase.seat, state.pace.bury_ms)
         case Declaring():
             return window_limit_us(state, phase)
         case Mutiny():
@@ -118,9 +125,11 @@ def due_us(state: Table) -> int | None:
     if state.version >= COMMIT_CAP - 1:
         return state.recorded_at_us
     phase = state.phase
+    deadline = deadline_us(state)
     if isinstance(phase, Declaring) and server_passes(state, phase):
         return window_opened_us(state, phase) + AUTO_PLAY_US
-    deadline = deadline_us(state)
+    if isinstance(phase, Mutiny) and server_passes(state, phase) and deadline is not None:
+        return min(deadline, state.waiting_since_us + AUTO_PLAY_US)
     return state.recorded_at_us + IDLE_US if deadline is None else deadline
 
 
@@ -134,9 +143,14 @@ def is_players_wait(state: Table) -> bool:
         case Tricks():
             return not state.seats[phase.to_move].auto_play
         case Bury():
-            return not state.seats[phase.settled.declarer].auto_play
+            return not state.seats[phase.seat].auto_play
+        case Counter():
+            return not state.seats[phase.to_act].auto_play
+        case Mutiny():
+            return not server_passes(state, phase)
         case Declaring():
-            return bool(state.pace.declare_ms) and not server_passes(state, phase)
+            waits = state.pace.declare_ms and asked(state, phase)
+            return bool(waits) and not server_passes(state, phase)
         case _:
             return False
 
@@ -144,8 +158,10 @@ def is_players_wait(state: Table) -> bool:
 def limit_us(state: Table) -> int:
     """The length of the present wait's limit for a player; 0 where there is none."""
     match state.phase:
-        case Tricks():
+        case Tricks() | Counter():
             return state.pace.turn_ms * 1000
+        case Mutiny():
+            return state.pace.mutiny_ms * 1000
         case Bury():
             return state.pace.bury_ms * 1000
         case Declaring():
@@ -160,22 +176,23 @@ def _turn(state: Table, seat: int, limit_ms: int) -> int:
     return state.waiting_since_us + state.given_us + limit_ms * 1000
 
 
-def server_passes(state: Table, phase: Declaring) -> tuple[int, ...]:
-    """The seats that the server passes for as soon as the window is open."""
-    return tuple(
-        seat
-        for seat, held in enumerate(state.seats)
-        if held.auto_play and not phase.declarations.has_passed(seat)
-    )
+def server_passes(state: Table, phase: Declaring | Mutiny) -> tuple[int, ...]:
+    """The seats that the server passes for as soon as they are asked after the last card."""
+    return tuple(seat for seat in asked(state, phase) if state.seats[seat].auto_play)
 
 
 def window_opened_us(state: Table, phase: Declaring) -> int:
-    """From when the window's limit counts: the last card, or a later accepted declaration."""
+    """From when the window's limit counts: the last card, or what reopened it later."""
     return max(all_drawn_us(state), phase.reopened_at_us)
 
 
 def window_limit_us(state: Table, phase: Declaring) -> int | None:
-    """When the window closes for everybody; ``None`` when it closes on four passes only."""
+    """When time is up for all who are asked; ``None`` when the window closes on passes only.
+
+    With nobody left to ask (``joker_backed``) it closes with the last card.
+    """
+    if not asked(state, phase):
+        return all_drawn_us(state)
     if state.pace.declare_ms == 0:
         return None
     return window_opened_us(state, phase) + state.given_us + state.pace.declare_ms * 1000

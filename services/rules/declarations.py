@@ -72,11 +72,6 @@ class Declarations:
         """Whether a seat has passed since the last declaration of another."""
         return bool(self.passes >> seat & 1)
 
-    @property
-    def all_passed(self) -> bool:
-        """Whether the window closes: all four seats have passed."""
-        return self.passes == (1 << SEATS) - 1
-
     def accept(self, standing: Standing, seat: int, cards: bytes) -> "Declarations":
         """These declarations with one more accepted; it reopens the three others' passes."""
         return replace(

@@ -24,6 +24,8 @@ __all__ = [
     "Refusal",
     "Settled",
     "Standing",
+    "asked",
+    "attackers_of",
     "judge_pass",
     "judge_showing",
     "may_call_mutiny",
@@ -76,12 +78,23 @@ def judge_showing(
 def judge_pass(state: Declarations, seat: int) -> Declarations | Refusal:
     """Accept a seat's pass; it stands until somebody else's declaration is accepted.
 
-    The window closes when all four have passed (``Declarations.all_passed``); passes count after the last
-    card.
+    Passes count after the last card. Who passes before being ``asked`` declines in advance.
     """
     if state.has_passed(seat):
         return Refusal(Reason.ALREADY_PASSED)
     return replace(state, passes=state.passes | 1 << seat)
+
+
+def asked(rules: RuleSet, deal: Deal, state: Declarations) -> tuple[int, ...]:
+    """The seats that may still show something, whatever they hold.
+
+    After the last card the window waits for them, and closes when there are none: by most rules when all four
+    have passed.
+    """
+    may_show: Sequence[int] = range(SEATS)
+    if rules.declaring is Declaring.JOKER_BACKED:
+        may_show = joker_backed.may_show(deal, state)
+    return tuple(seat for seat in may_show if not state.has_passed(seat))
 
 
 def must_hold(state: Declarations, seat: int, cards: bytes) -> bytes:
@@ -97,7 +110,12 @@ def may_call_mutiny(rules: RuleSet, declarer: int, seat: int, dealt: bytes) -> b
 
     That the window has closed and nobody has buried is for the caller.
     """
-    return rules.mutiny and seat % 2 != declarer % 2 and points(dealt) < MUTINY_BELOW
+    return rules.mutiny and seat in attackers_of(declarer) and points(dealt) < MUTINY_BELOW
+
+
+def attackers_of(declarer: int) -> tuple[int, int]:
+    """The two seats against a declarer, ascending: those that a mutiny is open to."""
+    return (0, 2) if declarer % 2 else (1, 3)
 
 
 def settle(
@@ -125,7 +143,9 @@ def settle(
 def _declarer(rules: RuleSet, deal: Deal, state: Declarations, standing: Standing) -> int:
     if deal.declarer is not None:
         return deal.declarer if state.new_declarer is None else state.new_declarer
-    if rules.first_declarer is FirstDeclarer.LAST or state.first is None:
+    if state.first is None or rules.first_declarer is FirstDeclarer.LAST:
+        return standing.seat
+    if rules.declaring is Declaring.JOKER_BACKED:  # 反主反打, whatever first_declarer says
         return standing.seat
     return state.first
 

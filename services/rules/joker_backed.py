@@ -11,7 +11,7 @@ from dataclasses import replace
 from engine_ext.codes import BIG_JOKER, NO_TRUMP
 from services.rules.cards import SEATS, colour_of, is_joker, joker_of_colour, rank_of, suit_of
 from services.rules.declarations import Deal, Declarations, Refusal, Standing
-from services.rules.options import RuleSet
+from services.rules.options import Declaring, RuleSet
 from services.rules.reasons import Reason
 
 _SINGLE = 1
@@ -34,12 +34,35 @@ def judge(rules: RuleSet, deal: Deal, state: Declarations, seat: int, cards: byt
     rank = _rank(deal.level, cards)
     if rank not in {_SINGLE, _PAIR}:
         return Refusal(Reason.NOT_A_DECLARATION)
-    opened = state.accept(_standing(seat, cards, locked=rank == _PAIR), seat, bytes(sorted(cards)))
+    opened = state.accept(standing_of(seat, cards, locked=rank == _PAIR), seat, bytes(sorted(cards)))
     if deal.declarer is None or seat % 2 == deal.declarer % 2:
         return opened
-    if not (state.has_passed(deal.declarer) and state.has_passed((deal.declarer + 2) % SEATS)):
+    if seat not in may_show(deal, state):
         return Refusal(Reason.NOT_ALLOWED_TO_DECLARE)
     return replace(opened, new_declarer=seat)
+
+
+def may_show(deal: Deal, state: Declarations) -> tuple[int, ...]:
+    """The seats that the window is open to: on a later deal one side after the other, until one has shown."""
+    if deal.declarer is None:
+        return tuple(range(SEATS))
+    if state.standing is not None:
+        return ()
+    declaring_side = (deal.declarer % 2, deal.declarer % 2 + 2)
+    if all(state.has_passed(seat) for seat in declaring_side):
+        return tuple(seat for seat in range(SEATS) if seat not in declaring_side)
+    return declaring_side
+
+
+def counters_follow(rules: RuleSet, deal: Deal) -> bool:
+    """Whether seats may counter after a bury: on later deals; on a first deal the window was for that."""
+    return rules.declaring is Declaring.JOKER_BACKED and deal.declarer is not None
+
+
+def next_to_counter(buried_by: int, seat: int) -> int | None:
+    """Who is asked after a seat that has buried or passed; ``None`` when three others passed in a row."""
+    following = (seat + 1) % SEATS
+    return None if following == buried_by else following
 
 
 def judge_counter(
@@ -58,7 +81,7 @@ def judge_counter(
             return Refusal(Reason.MUST_NOT_COUNTER_OWN)
         if rank <= _rank(deal.level, standing.cards):
             return Refusal(Reason.LOCKED if standing.locked else Reason.NOT_STRONG_ENOUGH)
-    return state.accept(_standing(seat, cards, locked=False), seat, bytes(sorted(cards)))
+    return state.accept(standing_of(seat, cards, locked=False), seat, bytes(sorted(cards)))
 
 
 def _rank(level: int, cards: bytes) -> int:
@@ -76,7 +99,8 @@ def _rank(level: int, cards: bytes) -> int:
     return len(shown)
 
 
-def _standing(seat: int, cards: bytes, *, locked: bool) -> Standing:
+def standing_of(seat: int, cards: bytes, *, locked: bool = False) -> Standing:
+    """The declaration that an accepted showing makes."""
     ordered = bytes(sorted(cards))
     trump = NO_TRUMP if is_joker(ordered[0]) else suit_of(ordered[0])
     return Standing(seat, ordered, trump, locked=locked)

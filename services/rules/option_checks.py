@@ -83,6 +83,8 @@ def _declaring(rules: "RuleSet") -> Iterator[Fault]:
         yield "declaring", "joker_backed needs two decks"
     if rules.declaring == "joker_backed" and rules.two_colour:
         yield "declaring", "joker_backed needs suits, not two colours"
+    if rules.declaring == "joker_backed" and rules.sealed:
+        yield "sealed", "joker_backed shows to all what a counter must beat"
     if not 1 <= rules.minimum_cards <= rules.copies:
         yield "minimum_cards", f"must be from 1 to the {rules.copies} identical cards of the decks"
     if not 0 <= rules.minimum_jokers <= rules.decks:

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from support.scene import AT_ONCE, NOW, PACE, PLAYERS, TABLE, Scene, dealt, founded, founding
+from support.scene import AT_ONCE, NOW, PACE, PLAYERS, Scene, dealt, founded, founding
 
-from services.game.commands import Declare, Leave, OpenTable, Play, Ready, Refusal, SeatPlan, SetAutoPlay, Sit
+from services.game.commands import Declare, Leave, Play, Ready, Refusal, SeatPlan, SetAutoPlay, Sit
 from services.game.decide import kind_of
 from services.game.shuffle import commitment
 from services.game.state import Closed, Declaring, Seating
 from services.pb.event.v1 import event_pb2 as pb
-from services.rules.presets import preset
+from services.rules.presets import PRESET_NAMES
 from services.rules.reasons import Reason
 
 
@@ -59,11 +59,10 @@ def test_a_table_that_cannot_be_is_refused_by_its_field(changes, field):
     assert answer.detail["field"] == field
 
 
-def test_rules_with_phases_not_served_yet_are_refused():
-    answer = Scene().ask(OpenTable(TABLE, "ann", preset("tournament-2d")))
-    assert (answer.reason, answer.detail["option"]) == (Reason.BAD_OPTION, "declaring")
-    mutiny = preset("classic-2d").with_overrides({"mutiny": True})
-    assert Scene().ask(OpenTable(TABLE, "ann", mutiny)).detail["option"] == "mutiny"
+@pytest.mark.parametrize("name", PRESET_NAMES)
+def test_every_preset_is_served_with_a_mutiny_or_without(name):
+    for mutiny in (True, False):
+        assert Scene().do(founding(name, mutiny=mutiny)) == ["table_opened"]
 
 
 def test_a_table_is_founded_once_and_nothing_comes_before():

@@ -20,25 +20,37 @@ from services.game.local import PLAYERS, open_local
 from services.game.recent import REUSED, repeat_of
 from services.game.seal import open_commit
 from services.game.snapshot import pack, unpack
-from services.game.state import SEATS, Bury, Closed, Dealt, Declaring, Over, Pace, Scored, Seating, Tricks
-from services.game.views import SPECTATOR, hand_size, updates, view
-from services.game.waits import deadline_us, drawn, due_us, to_act
-from services.pb.card.v1.card_pb2 import Card
-from services.rules.cards import counts_of, rank_of
-
-PRESETS = (
-    "classic-2d",
-    "classic-2d-fixed2",
-    "classic-1d",
-    "classic-1d-2c",
-    "classic-3d",
-    "classic-4d",
-    "basic-2d",
-    "basic-3d",
-    "closed-2d",
-    "closed-4d",
-    "bigkitty-4d",
+from services.game.state import (
+    SEATS,
+    Bury,
+    Closed,
+    Dealt,
+    Declaring,
+    Mutiny,
+    Over,
+    Pace,
+    Scored,
+    Seating,
+    Tricks,
 )
+from services.game.state import (
+    Counter as CounterPhase,
+)
+from services.game.views import SPECTATOR, hand_size, updates, view
+from services.game.waits import all_drawn_us, asked, deadline_us, drawn, due_us, to_act
+from services.pb.card.v1.card_pb2 import Card
+from services.rules.cards import CARD_POINTS, counts_of, rank_of
+from services.rules.options import Declaring as Policy
+from services.rules.presets import PRESET_NAMES, preset
+
+MATCHES = {
+    **{name: (name, {}, 2) for name in PRESET_NAMES},
+    # Short hands hold few points, so mutinies abound, and counters follow a quick deal.
+    "tournament-2d in short": ("tournament-2d", {"kitty": 60}, 4),
+    "classic-2d with mutinies": ("classic-2d", {"kitty": 68, "mutiny": True}, 2),
+    "classic-4d with mutinies": ("classic-4d", {"mutiny": True}, 1),
+}
+"""(preset, overrides, how many matches) by what they are called."""
 AUDIENCES = (*range(SEATS), SPECTATOR)
 
 
@@ -52,6 +64,7 @@ class Match:
         self.public = set()
         self.last_kitty = set()
         self.secrets = []
+        self.declarer = None
         self.told = drawn(self.state, self.table.now_us)
 
     @property
@@ -105,17 +118,35 @@ class Match:
             return commands.Ready(player, self.random.randbytes(choose((0, 7, 32))))
         if isinstance(phase, Declaring):
             held = drawn_cards(state).hands[seat][: drawn(state, self.table.now_us)]
+            if state.rules.declaring is Policy.JOKER_BACKED:
+                cards = self.backed(state, held)
+                return commands.Declare(player, cards) if cards else commands.Pass(player)
             shows = [card for card in held if (card < 52 and rank_of(card) == phase.deal.level) or card >= 52]
             if shows and self.random.random() < 0.5:
                 card = choose(shows)
                 return commands.Declare(player, bytes([card]) * self.random.randint(1, held.count(card)))
             return commands.Pass(player)
         hand = phase.hands[seat]
+        if isinstance(phase, Mutiny):
+            return choose((commands.CallMutiny(player, state.version), commands.Pass(player)))
+        if isinstance(phase, CounterPhase):
+            cards = self.backed(state, hand)
+            return commands.TakeCounter(player, state.version, cards) if cards else commands.Pass(player)
         if isinstance(phase, Bury):
             return commands.BuryCards(
                 player, state.version, bytes(self.random.sample(hand, state.rules.kitty))
             )
         return commands.Play(player, state.version, self.some_play(state, hand))
+
+    def backed(self, state, held):
+        """Most often a showing backed by jokers, strong enough or not; None for none."""
+        level = [card for card in held if card < 52 and rank_of(card) == state.phase.deal.level]
+        found = [bytes([joker] * 2) for joker in (52, 53) if held.count(joker) == 2]
+        for card in level:
+            joker = 52 + (card // 13 in (1, 3))
+            if joker in held:
+                found.append(bytes([card] * self.random.randint(1, held.count(card)) + [joker]))
+        return self.random.choice(found) if found and self.random.random() < 0.7 else None
 
     def some_play(self, state, hand):
         phase = state.phase
@@ -191,7 +222,19 @@ class Match:
                 self.public |= {*payload.cards}
             if kind == "declared" and not self.state.rules.sealed:
                 self.public |= {*payload.cards}
+            if kind == "countered":
+                self.public |= {*payload.cards}
+                assert payload.seat == self.state.phase.seat
+                assert self.state.phase.settled.declarer == self.declarer
+            if kind == "mutiny_called":
+                assert sum(CARD_POINTS[card - 1] for card in payload.cards) < 15
+                assert payload.declarer == self.state.match.declarer == self.declarer
+                assert (payload.seat - payload.declarer) % 2
+                assert payload.deal + 1 == self.state.next_seed.deal
+                self.public |= {*payload.cards}
+                self.secrets = []
             if kind == "declaring_closed":
+                self.declarer = payload.declarer
                 self.public |= {card for shown in payload.opened for card in shown.cards}
                 self.public |= {payload.turned_card} - {0}
             if kind == "deal_scored":
@@ -207,10 +250,11 @@ class Match:
         if not isinstance(phase, Dealt):
             return
         held = Counter(card for hand in phase.hands for card in hand)
-        if isinstance(phase, Declaring):
+        if isinstance(phase, Declaring | Mutiny):
             held.update(phase.kitty)
-        if isinstance(phase, Tricks):
+        if isinstance(phase, Tricks | CounterPhase):
             held.update(phase.buried)
+        if isinstance(phase, Tricks):
             held.update(self.played_in_deal())
         assert held == dict.fromkeys(range(CARDS), state.rules.decks)
         for seat in range(SEATS):
@@ -230,7 +274,9 @@ class Match:
         state = self.state
         if not isinstance(state.phase, Closed):
             assert due_us(state) is not None
-        if isinstance(state.phase, Dealt | Scored):
+        if isinstance(state.phase, Declaring) and not asked(state, state.phase):
+            assert due_us(state) == all_drawn_us(state)
+        elif isinstance(state.phase, Dealt | Scored):
             assert to_act(state, due_us(state)) or any(held.escaped for held in state.seats)
 
     def leaks_nothing(self, before, commit, told, audience):
@@ -264,7 +310,7 @@ class Match:
             }
             return known
         known |= {card + 1 for card in phase.hands[audience]}
-        if isinstance(phase, Tricks) and phase.buried_by == audience:
+        if isinstance(phase, Tricks | CounterPhase) and phase.buried_by == audience:
             known |= {card + 1 for card in phase.buried}
         return known
 
@@ -317,13 +363,12 @@ def check_folds(table):
         assert view(blind, SPECTATOR, now_us) == view(state, SPECTATOR, now_us)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", MATCHES)
 @settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32))
 def test_a_random_match_keeps_all_promises(name, seed):
-    from services.rules.presets import preset
-
-    match = Match(preset(name).with_overrides({"deals": 2}), seed)
+    rules, overrides, deals = MATCHES[name]
+    match = Match(preset(rules).with_overrides({"deals": deals, **overrides}), seed)
     for _ in range(3000):
         if isinstance(match.state.phase, Over | Closed):
             break

@@ -10,6 +10,7 @@ from services.rules.declaring import (
     Deal,
     Declarations,
     Refusal,
+    asked,
     judge_pass,
     judge_showing,
     may_call_mutiny,
@@ -171,14 +172,14 @@ def test_passes_close_the_window_and_declarations_reopen_it():
     state = show(CLASSIC, "1 HT")
     for seat in (0, 1, 2):
         state = judge_pass(state, seat)
-        assert not state.all_passed
+        assert asked(CLASSIC, FIRST_DEAL, state)
     assert judge_pass(state, 2) == Refusal(Reason.ALREADY_PASSED)
     assert refused(CLASSIC, state, "2 DT DT") is Reason.ALREADY_PASSED
     reopened = attempt(CLASSIC, state, "3 DT DT")
     assert [reopened.has_passed(seat) for seat in range(4)] == [False] * 4
     own_pass_stands = attempt(CLASSIC, judge_pass(show(CLASSIC, "1 HT"), 2), "3 DT DT")
     assert [own_pass_stands.has_passed(seat) for seat in range(4)] == [False] * 4
-    assert judge_pass(state, 3).all_passed
+    assert not asked(CLASSIC, FIRST_DEAL, judge_pass(state, 3))
 
 
 @pytest.mark.parametrize(

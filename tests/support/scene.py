@@ -161,6 +161,6 @@ def in_bury(hand, kitty_size=8, trump="S", level="2", declarer=0, pace=PACE, **o
     held[declarer] = bytes(sorted(cards(hand)))
     deal = replace(scene.phase.deal, level=parse_level(level))
     settled = Settled(parse_trump(trump), declarer)
-    phase = Bury(deal, settled, tuple(held), held[declarer][:kitty_size])
+    phase = Bury(deal, settled, tuple(held), held[declarer][:kitty_size], declarer)
     scene.state = scene.state._replace(phase=phase, turn_version=scene.state.version)
     return scene

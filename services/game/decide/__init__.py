@@ -1,9 +1,9 @@
 """Decisions: a command on a table's state becomes events, or a refusal that changes nothing.
 
 ``decide`` is the one entry. It is pure: the same state, command and facts give the same answer on every
-replica. One module holds each phase: ``seating``, ``dealing`` (the shuffle), ``declaring``, ``bury``,
-``tricks``, ``ending`` (scoring, the match), and ``server`` what the server does by itself when a time has
-come.
+replica. One module holds each phase: ``seating``, ``dealing`` (the shuffle), ``declaring``, ``mutiny``,
+``bury``, ``countering``, ``tricks``, ``ending`` (scoring, the match), and ``server`` what the server does by
+itself when a time has come.
 
 A refusal tells only what the caller may know. Events carry secrets in the clear; ``seal`` closes them on
 their way into the log, ``views.redact`` takes them out on their way to a player.
@@ -29,11 +29,11 @@ from services.game.commands import (
     TakeCounter,
     VoidDeal,
 )
-from services.game.decide import bury, declaring, seating, server, tricks
+from services.game.decide import bury, countering, declaring, mutiny, seating, server, tricks
 from services.game.decide.common import Decision, Events, SecretsUnknown, auto_play_set
 from services.game.facts import Facts
 from services.game.ids import Kind
-from services.game.state import Closed, Table
+from services.game.state import Closed, Counter, Mutiny, Table
 from services.game.waits import COMMIT_CAP
 from services.pb.event.v1 import event_pb2 as pb
 from services.rules.reasons import Reason
@@ -48,6 +48,7 @@ _KINDS_D = frozenset(
         "seed_committed",
         "deal_scored",
         "deal_voided",
+        "mutiny_called",
         "match_ended",
         "table_closed",
     }
@@ -110,13 +111,28 @@ def _decide_player(state: Table, command: PlayerCommand, facts: Facts) -> Decisi
         case Declare():
             return declaring.declare(state, command, facts)
         case Pass():
-            return declaring.pass_window(state, command, facts)
+            return _pass(state, command, facts)
+        case CallMutiny():
+            return mutiny.call(state, command, facts)
         case BuryCards():
             return bury.bury(state, command)
+        case TakeCounter():
+            return countering.counter(state, command)
         case Play():
             return tricks.play(state, command, facts)
-        case CallMutiny() | TakeCounter() | OpenTable():
+        case OpenTable():
             return Refusal(Reason.WRONG_PHASE)
+
+
+def _pass(state: Table, command: Pass, facts: Facts) -> Decision:
+    """A pass says no to whatever the table asks."""
+    match state.phase:
+        case Mutiny() as phase:
+            return mutiny.decline(state, phase, command)
+        case Counter() as phase:
+            return countering.decline(state, phase, command)
+        case _:
+            return declaring.pass_window(state, command, facts)
 
 
 def _with_return(state: Table, command: PlayerCommand, decision: Decision) -> Decision:

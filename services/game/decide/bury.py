@@ -1,4 +1,4 @@
-"""The bury: the declarer puts back as many cards as the kitty has (RULES §7 Kitty)."""
+"""The bury: who took the kitty puts back as many cards as it has (RULES §7 Kitty)."""
 
 from services.game.commands import BuryCards, Refusal
 from services.game.decide.common import Decision, first_missing, known, not_in_hand, own_seat, turn_fault
@@ -17,7 +17,7 @@ def bury(state: Table, command: BuryCards) -> Decision:
     phase = state.phase
     if not isinstance(phase, Bury):
         return Refusal(Reason.WRONG_PHASE)
-    fault = turn_fault(state, command.version, seat, phase.settled.declarer)
+    fault = turn_fault(state, command.version, seat, phase.seat)
     if fault is not None:
         return fault
     rules = state.rules
@@ -38,7 +38,6 @@ def buried(seat: int, cards: bytes) -> pb.Event:
 
 def automatic(state: Table, phase: Bury) -> pb.Event:
     """The server's bury when the time is up (RULES §7 Time)."""
-    settled = phase.settled
-    hand = known(phase.hands[settled.declarer], "the hand")
-    order = state.rules.engine().order(phase.deal.level, settled.trump)
-    return buried(settled.declarer, fixed_bury(state.rules, order, hand))
+    hand = known(phase.hands[phase.seat], "the hand")
+    order = state.rules.engine().order(phase.deal.level, phase.settled.trump)
+    return buried(phase.seat, fixed_bury(state.rules, order, hand))

@@ -1,10 +1,13 @@
 """What several phases decide alike."""
 
+from collections.abc import Iterable
+
 from services.game.commands import Refusal
 from services.game.errors import ShengjiError
 from services.game.facts import Facts
 from services.game.shuffle import SEED_SIZE, commitment
 from services.game.state import Seed, Table
+from services.game.wire import cards_to_wire
 from services.pb.event.v1 import event_pb2 as pb
 from services.rules.cards import CARD_TEXTS
 from services.rules.reasons import Reason
@@ -35,9 +38,14 @@ def own_seat(state: Table, player_id: str) -> int | Refusal:
 
 def turn_fault(state: Table, version: int, seat: int, to_move: int) -> Refusal | None:
     """Why a turn command comes at the wrong time: decided on another turn, or not the seat's turn at all."""
-    if not state.turn_version <= version <= state.version:
+    if is_stale(state, version):
         return Refusal(Reason.STALE_VERSION)
     return None if seat == to_move else Refusal(Reason.NOT_YOUR_TURN)
+
+
+def is_stale(state: Table, version: int) -> bool:
+    """Whether a turn command was decided on a version of another turn."""
+    return not state.turn_version <= version <= state.version
 
 
 def known(cards: bytes | None, what: str) -> bytes:
@@ -79,6 +87,23 @@ def fresh_seed(deal: int, facts: Facts) -> pb.SeedCommitment:
 def reveal(seed: Seed) -> pb.Reveal:
     """The end of a seed's secrecy; the deal's keys are added where the commit is sealed."""
     return pb.Reveal(deal=seed.deal, server_seed=seed.server_seed)
+
+
+def passed(seat: int) -> pb.Event:
+    """A seat passes."""
+    return pb.Event(passed=pb.Passed(seat=seat))
+
+
+def server_passed(seats: Iterable[int]) -> Events:
+    """The server passes for seats whose time is up."""
+    return tuple(
+        event for seat in seats for event in (pb.Event(turn_expired=pb.TurnExpired(seat=seat)), passed(seat))
+    )
+
+
+def kitty_taken(seat: int, cards: bytes) -> pb.Event:
+    """A seat takes the kitty, as it was dealt or as it was buried last."""
+    return pb.Event(kitty_taken=pb.KittyTaken(seat=seat, cards=cards_to_wire(bytes(sorted(cards)))))
 
 
 def auto_play_set(seat: int, *, on: bool, by_player: bool) -> pb.AutoPlaySet:

@@ -1,13 +1,19 @@
 """The declaring window: showing cards, passing, and what the window settles (RULES §7)."""
 
+from dataclasses import replace
+
 from services.game.commands import Declare, Pass, Refusal
+from services.game.decide import mutiny
 from services.game.decide.common import (
     Decision,
     Events,
     first_missing,
+    kitty_taken,
     known,
     not_in_hand,
     own_seat,
+    passed,
+    server_passed,
 )
 from services.game.draw import drawn_hand
 from services.game.facts import Facts
@@ -41,7 +47,10 @@ def declare(state: Table, command: Declare, facts: Facts) -> Decision:
     )
     if not isinstance(answer, Declarations):
         return Refusal(answer.reason)
-    return (pb.Event(declared=_declared(answer, seat, command.cards)),)
+    shown = pb.Event(declared=_declared(answer, seat, command.cards))
+    if facts.now_us < all_drawn_us(state):
+        return (shown,)
+    return (shown, *_closed_if_done(state, phase, answer))
 
 
 def _declared(after: Declarations, seat: int, cards: bytes) -> pb.Declared:
@@ -50,7 +59,7 @@ def _declared(after: Declarations, seat: int, cards: bytes) -> pb.Declared:
 
 
 def pass_window(state: Table, command: Pass, facts: Facts) -> Decision:
-    """Pass, after the last card; the fourth pass closes the window."""
+    """Pass, after the last card; the window closes when nobody is left to ask."""
     seat = own_seat(state, command.player_id)
     if isinstance(seat, Refusal):
         return seat
@@ -60,12 +69,18 @@ def pass_window(state: Table, command: Pass, facts: Facts) -> Decision:
     answer = rules_of_declaring.judge_pass(phase.declarations, seat)
     if not isinstance(answer, Declarations):
         return Refusal(answer.reason)
-    passed = pb.Event(passed=pb.Passed(seat=seat))
-    return (passed, *window_closed(state, phase)) if answer.all_passed else (passed,)
+    return (passed(seat), *_closed_if_done(state, phase, answer))
 
 
-def window_closed(state: Table, phase: Declaring) -> Events:
-    """Trump is settled, and the declarer takes the kitty if there is one.
+def _closed_if_done(state: Table, phase: Declaring, after: Declarations) -> Events:
+    """The window's close if, after these declarations, there is nobody left to ask."""
+    if rules_of_declaring.asked(state.rules, phase.deal.as_declared(), after):
+        return ()
+    return _window_closed(state, replace(phase, declarations=after))
+
+
+def _window_closed(state: Table, phase: Declaring) -> Events:
+    """Trump is settled; the declarer takes the kitty if there is one, unless a mutiny may be called first.
 
     Raises:
         SecretsUnknown: the kitty, or hands that ``match_declares`` looks into, are sealed.
@@ -85,11 +100,10 @@ def window_closed(state: Table, phase: Declaring) -> Events:
     if settled.turned is not None:
         closed.turned_card = cards_to_wire(bytes((settled.turned,)))[0]
         closed.turned_place = rules.kitty_card
-    events = [pb.Event(declaring_closed=closed)]
-    if rules.kitty:
-        taken = pb.KittyTaken(seat=settled.declarer, cards=cards_to_wire(bytes(sorted(kitty))))
-        events.append(pb.Event(kitty_taken=taken))
-    return tuple(events)
+    told = pb.Event(declaring_closed=closed)
+    if mutiny.is_possible(state) or not rules.kitty:
+        return (told,)
+    return (told, kitty_taken(settled.declarer, kitty))
 
 
 def _opened(phase: Declaring) -> list[pb.Declared]:
@@ -100,14 +114,11 @@ def _opened(phase: Declaring) -> list[pb.Declared]:
     ]
 
 
-def passes(state: Table, phase: Declaring, seats: tuple[int, ...]) -> Events:
-    """The server passes for these seats, and closes the window when they were the last."""
-    events: list[pb.Event] = []
+def time_up(state: Table, phase: Declaring, seats: tuple[int, ...]) -> Events:
+    """The server passes for these seats, and closes the window when nobody is left to ask."""
     after = phase.declarations
     for seat in seats:
         answer = rules_of_declaring.judge_pass(after, seat)
         if isinstance(answer, Declarations):
             after = answer
-            events.append(pb.Event(turn_expired=pb.TurnExpired(seat=seat)))
-            events.append(pb.Event(passed=pb.Passed(seat=seat)))
-    return (*events, *window_closed(state, phase)) if after.all_passed else tuple(events)
+    return (*server_passed(seats), *_closed_if_done(state, phase, after))

@@ -11,7 +11,6 @@ from services.game.shuffle import SEED_SIZE
 from services.game.state import SEATS, Dealt, Scored, Seating, SeatState, Table
 from services.game.wire import pace_to_wire, rules_to_wire
 from services.pb.event.v1 import event_pb2 as pb
-from services.rules.options import Declaring, RuleSet
 from services.rules.reasons import Reason
 
 MAX_STAKE: Final = 1_000_000_000
@@ -31,7 +30,7 @@ _PACE_RANGES: Final = {
 
 def open_table(command: OpenTable, facts: Facts) -> Decision:
     """Found a table; the seed of its first deal is committed to with it."""
-    fault = next(_faults(command), None) or _unserved(command.rules)
+    fault = next(_faults(command), None)
     if fault is not None:
         return fault
     opened = pb.TableOpened(
@@ -72,14 +71,6 @@ def _faults(command: OpenTable) -> Iterator[Refusal]:
             yield _bad("seats", f"a player id has at most {MAX_TEXT} characters")
         if plan.difficulty not in pb.Difficulty.values() or (plan.difficulty and not plan.player_id):
             yield _bad("seats", "a seat has a difficulty exactly when a bot sits there")
-
-
-def _unserved(rules: RuleSet) -> Refusal | None:
-    """Rules whose phases are not served yet: mutiny and re-bury counters."""
-    if rules.declaring is Declaring.JOKER_BACKED or rules.mutiny:
-        option = "mutiny" if rules.declaring is Declaring.LEVEL_CARDS else "declaring"
-        return Refusal(Reason.BAD_OPTION, {"option": option, "detail": "is not served at tables yet"})
-    return None
 
 
 def _bad(field: str, detail: str) -> Refusal:

@@ -1,14 +1,27 @@
 """What the server does by itself: when a wait has run out, and giving time, voiding, closing (RULES §7)."""
 
 from services.game.commands import Close, Refusal
-from services.game.decide import bury, declaring, tricks
-from services.game.decide.common import Decision, Events, auto_play_set, fresh_seed, reveal
+from services.game.decide import bury, declaring, mutiny, tricks
+from services.game.decide.common import Decision, Events, auto_play_set, fresh_seed, passed, reveal
 from services.game.decide.dealing import deal_started
 from services.game.facts import Facts
-from services.game.state import SEATS, Bury, Dealt, Declaring, Over, Scored, Seating, Seed, Table, Tricks
+from services.game.state import (
+    Bury,
+    Counter,
+    Dealt,
+    Declaring,
+    Mutiny,
+    Over,
+    Scored,
+    Seating,
+    Seed,
+    Table,
+    Tricks,
+)
 from services.game.waits import (
     COMMIT_CAP,
     IDLE_US,
+    asked,
     deadline_us,
     due_us,
     is_players_wait,
@@ -31,11 +44,13 @@ def expire(state: Table, facts: Facts) -> Decision:
         case Tricks():
             return (*_expired(state, phase.to_move), *tricks.automatic(state, phase, facts))
         case Bury():
-            return (*_expired(state, phase.settled.declarer), bury.automatic(state, phase))
-        case Declaring() if seats := server_passes(state, phase):
-            return declaring.passes(state, phase, seats)
-        case Declaring() if state.pace.declare_ms:
-            return declaring.passes(state, phase, _not_passed(phase))
+            return (*_expired(state, phase.seat), bury.automatic(state, phase))
+        case Counter():
+            return (*_expired(state, phase.to_act), passed(phase.to_act))
+        case Declaring() if deadline_us(state) is not None or server_passes(state, phase):
+            return declaring.time_up(state, phase, server_passes(state, phase) or asked(state, phase))
+        case Mutiny():
+            return mutiny.time_up(state, phase, server_passes(state, phase) or asked(state, phase))
         case Scored():
             return (deal_started(state, [held.client_seed for held in state.seats]),)
         case Over():
@@ -51,10 +66,6 @@ def _expired(state: Table, seat: int) -> Events:
     if held.auto_play or held.missed + 1 < state.pace.away_turns:
         return (expired,)
     return (expired, pb.Event(auto_play_set=auto_play_set(seat, on=True, by_player=False)))
-
-
-def _not_passed(phase: Declaring) -> tuple[int, ...]:
-    return tuple(seat for seat in range(SEATS) if not phase.declarations.has_passed(seat))
 
 
 def give_time(state: Table, facts: Facts) -> Decision:
@@ -86,7 +97,7 @@ def _secrets_lost(state: Table) -> bool:
         return True
     if not isinstance(phase, Dealt):
         return False
-    kitty = phase.buried if isinstance(phase, Tricks) else b""
+    kitty = phase.buried if isinstance(phase, Tricks | Counter) else b""
     return kitty is None or any(hand is None for hand in phase.hands)
 
 

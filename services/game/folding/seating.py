@@ -4,7 +4,7 @@ from typing import cast
 
 from services.game.errors import CorruptLog
 from services.game.folding.draft import Draft
-from services.game.state import FREE_SEAT, Declaring, Founding, Seating, SeatState, Seed, Table
+from services.game.state import FREE_SEAT, Declaring, Founding, Mutiny, Seating, SeatState, Seed, Table
 from services.game.wire import pace_from_wire, rules_from_wire
 from services.pb.event.v1 import event_pb2 as pb
 from services.pb.log.v1.log_pb2 import Commit
@@ -93,7 +93,7 @@ def auto_play_set(draft: Draft, event: pb.AutoPlaySet) -> None:
 
 
 def turn_expired(draft: Draft, event: pb.TurnExpired) -> None:
-    """Count a missed turn. To let the declaring window run out is to pass, and misses nothing."""
+    """Count a missed turn. To let the declaring window or a mutiny run out is to pass, and misses nothing."""
     held = draft.seats[event.seat]
-    if not held.auto_play and not isinstance(draft.phase, Declaring):
+    if not held.auto_play and not isinstance(draft.phase, Declaring | Mutiny):
         draft.set_seat(event.seat, held._replace(missed=held.missed + 1))

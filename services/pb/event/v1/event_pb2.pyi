@@ -145,6 +145,8 @@ class Event(_message.Message):
     DEAL_VOIDED_FIELD_NUMBER: _builtins.int
     TURN_EXPIRED_FIELD_NUMBER: _builtins.int
     THROW_REFUSED_FIELD_NUMBER: _builtins.int
+    MUTINY_CALLED_FIELD_NUMBER: _builtins.int
+    COUNTERED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def table_opened(self) -> Global___TableOpened:
         """The table was founded: always the first event."""
@@ -175,7 +177,7 @@ class Event(_message.Message):
 
     @_builtins.property
     def passed(self) -> Global___Passed:
-        """A seat passed in the declaring window."""
+        """A seat passed: in the declaring window, on a mutiny, or on a counter."""
 
     @_builtins.property
     def declaring_closed(self) -> Global___DeclaringClosed:
@@ -183,7 +185,7 @@ class Event(_message.Message):
 
     @_builtins.property
     def kitty_taken(self) -> Global___KittyTaken:
-        """The declarer took the kitty."""
+        """The declarer, or who countered after a bury, took the kitty."""
 
     @_builtins.property
     def buried(self) -> Global___Buried:
@@ -229,6 +231,14 @@ class Event(_message.Message):
     def throw_refused(self) -> Global___ThrowRefused:
         """A throw was tried that the rules do not allow now; nothing was played."""
 
+    @_builtins.property
+    def mutiny_called(self) -> Global___MutinyCalled:
+        """A seat claimed a redeal for a hand poor in points; the deal is over without a result."""
+
+    @_builtins.property
+    def countered(self) -> Global___Countered:
+        """A seat countered after a bury; it takes the kitty and buries again."""
+
     def __init__(
         self,
         *,
@@ -253,12 +263,14 @@ class Event(_message.Message):
         deal_voided: Global___DealVoided | None = ...,
         turn_expired: Global___TurnExpired | None = ...,
         throw_refused: Global___ThrowRefused | None = ...,
+        mutiny_called: Global___MutinyCalled | None = ...,
+        countered: Global___Countered | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "throw_refused", b"throw_refused", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "countered", b"countered", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "mutiny_called", b"mutiny_called", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "throw_refused", b"throw_refused", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "throw_refused", b"throw_refused", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["auto_play_set", b"auto_play_set", "buried", b"buried", "cards_played", b"cards_played", "countered", b"countered", "deal_scored", b"deal_scored", "deal_started", b"deal_started", "deal_voided", b"deal_voided", "declared", b"declared", "declaring_closed", b"declaring_closed", "kind", b"kind", "kitty_taken", b"kitty_taken", "match_ended", b"match_ended", "mutiny_called", b"mutiny_called", "passed", b"passed", "seat_left", b"seat_left", "seat_ready", b"seat_ready", "seat_taken", b"seat_taken", "seed_committed", b"seed_committed", "table_closed", b"table_closed", "table_opened", b"table_opened", "throw_refused", b"throw_refused", "time_given", b"time_given", "trick_taken", b"trick_taken", "turn_expired", b"turn_expired"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "seat_taken", "seat_left", "seed_committed", "seat_ready", "deal_started", "declared", "passed", "declaring_closed", "kitty_taken", "buried", "cards_played", "trick_taken", "deal_scored", "match_ended", "table_closed", "auto_play_set", "time_given", "deal_voided", "turn_expired", "throw_refused"]  # noqa: Y015
+    _WhichOneofReturnType_kind: _TypeAlias = _typing.Literal["table_opened", "seat_taken", "seat_left", "seed_committed", "seat_ready", "deal_started", "declared", "passed", "declaring_closed", "kitty_taken", "buried", "cards_played", "trick_taken", "deal_scored", "match_ended", "table_closed", "auto_play_set", "time_given", "deal_voided", "turn_expired", "throw_refused", "mutiny_called", "countered"]  # noqa: Y015
     _WhichOneofArgType_kind: _TypeAlias = _typing.Literal["kind", b"kind"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_kind) -> _WhichOneofReturnType_kind | None: ...
 
@@ -446,7 +458,7 @@ class Pace(_message.Message):
     declare_ms: _builtins.int
     """Declaring window after the last card. 0: it closes on four passes only. At most 600000."""
     mutiny_ms: _builtins.int
-    """Time to call a mutiny. At most 600000."""
+    """Time to call a mutiny, under rules with it. 0: nobody can call one. At most 600000."""
     bury_ms: _builtins.int
     """Time to bury, 1000..600000."""
     turn_ms: _builtins.int
@@ -816,7 +828,7 @@ Global___Declared: _TypeAlias = Declared  # noqa: Y015
 
 @_typing.final
 class Passed(_message.Message):
-    """A seat passed in the declaring window."""
+    """A seat passed in the declaring window, or declined to call a mutiny or to counter."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -884,7 +896,7 @@ Global___DeclaringClosed: _TypeAlias = DeclaringClosed  # noqa: Y015
 
 @_typing.final
 class KittyTaken(_message.Message):
-    """The declarer took the kitty."""
+    """The kitty was taken: by the declarer as it was dealt, or by who countered as it was buried last."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1304,3 +1316,85 @@ class ThrowRefused(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ThrowRefused: _TypeAlias = ThrowRefused  # noqa: Y015
+
+@_typing.final
+class MutinyCalled(_message.Message):
+    """A seat claimed a redeal. The deal is over, its declarations are void, and nothing is paid; the next deal is dealt as
+    a later one to the same declarer.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    CARDS_FIELD_NUMBER: _builtins.int
+    DEAL_FIELD_NUMBER: _builtins.int
+    DECLARER_FIELD_NUMBER: _builtins.int
+    REVEAL_FIELD_NUMBER: _builtins.int
+    NEXT_SEED_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who called it."""
+    deal: _builtins.int
+    """The deal that it ends."""
+    declarer: _builtins.int
+    """Who holds the declarer's place in the redeal: who was to play as declarer."""
+    @_builtins.property
+    def cards(self) -> _containers.RepeatedScalarFieldContainer[_card_pb2.Card.ValueType]:
+        """Its dealt hand, ascending, shown to all."""
+
+    @_builtins.property
+    def reveal(self) -> Global___Reveal:
+        """The deal's secrets."""
+
+    @_builtins.property
+    def next_seed(self) -> Global___SeedCommitment:
+        """The commitment for the redeal."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        cards: _abc.Iterable[_card_pb2.Card.ValueType] | None = ...,
+        deal: _builtins.int = ...,
+        declarer: _builtins.int = ...,
+        reveal: Global___Reveal | None = ...,
+        next_seed: Global___SeedCommitment | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["next_seed", b"next_seed", "reveal", b"reveal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cards", b"cards", "deal", b"deal", "declarer", b"declarer", "next_seed", b"next_seed", "reveal", b"reveal", "seat", b"seat"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MutinyCalled: _TypeAlias = MutinyCalled  # noqa: Y015
+
+@_typing.final
+class Countered(_message.Message):
+    """A seat countered after a bury. Trump changes; the declarer and the first lead stay."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SEAT_FIELD_NUMBER: _builtins.int
+    CARDS_FIELD_NUMBER: _builtins.int
+    TRUMP_FIELD_NUMBER: _builtins.int
+    seat: _builtins.int
+    """Who countered, takes the kitty and buries next."""
+    trump: _card_pb2.Trump.ValueType
+    """What is trump now."""
+    @_builtins.property
+    def cards(self) -> _containers.RepeatedScalarFieldContainer[_card_pb2.Card.ValueType]:
+        """The cards shown; they stay in the hand."""
+
+    def __init__(
+        self,
+        *,
+        seat: _builtins.int = ...,
+        cards: _abc.Iterable[_card_pb2.Card.ValueType] | None = ...,
+        trump: _card_pb2.Trump.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cards", b"cards", "seat", b"seat", "trump", b"trump"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Countered: _TypeAlias = Countered  # noqa: Y015

@@ -36,13 +36,13 @@ class _PhaseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Phase.ValueType
     PHASE_MUTINY: _Phase.ValueType  # 3
     """An attacker may call a mutiny."""
     PHASE_BURY: _Phase.ValueType  # 4
-    """The declarer buries."""
+    """The declarer buries, or who countered buries again."""
     PHASE_COUNTER: _Phase.ValueType  # 5
     """A counter may take the kitty again."""
     PHASE_TRICKS: _Phase.ValueType  # 6
     """Tricks are played."""
     PHASE_SCORED: _Phase.ValueType  # 7
-    """A deal was scored; the next one starts when four seats are ready or its time comes."""
+    """A deal was scored, or ended without a result; the next one starts when four seats are ready or its time comes."""
     PHASE_OVER: _Phase.ValueType  # 8
     """The match is over."""
     PHASE_CLOSED: _Phase.ValueType  # 9
@@ -60,13 +60,13 @@ PHASE_DECLARING: Phase.ValueType  # 2
 PHASE_MUTINY: Phase.ValueType  # 3
 """An attacker may call a mutiny."""
 PHASE_BURY: Phase.ValueType  # 4
-"""The declarer buries."""
+"""The declarer buries, or who countered buries again."""
 PHASE_COUNTER: Phase.ValueType  # 5
 """A counter may take the kitty again."""
 PHASE_TRICKS: Phase.ValueType  # 6
 """Tricks are played."""
 PHASE_SCORED: Phase.ValueType  # 7
-"""A deal was scored; the next one starts when four seats are ready or its time comes."""
+"""A deal was scored, or ended without a result; the next one starts when four seats are ready or its time comes."""
 PHASE_OVER: Phase.ValueType  # 8
 """The match is over."""
 PHASE_CLOSED: Phase.ValueType  # 9
@@ -102,7 +102,7 @@ class SeatView(_message.Message):
     hand_size: _builtins.int
     """Cards in hand now."""
     passed: _builtins.bool
-    """Passed in the open window."""
+    """Passed in the open window, on a mutiny, or on the counter that may follow the last bury."""
     def __init__(
         self,
         *,
