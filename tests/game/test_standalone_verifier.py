@@ -155,11 +155,11 @@ def verify(table, log, head):
                 rules = {one(o, 1).decode(): json.loads(one(o, 2)) for o in fields(one(body, 2))[3]}
             if deal and deal.number and kind not in (1, 4):
                 note(deal, version, index, kind, body)
-            reveal = {4: 2, 14: 10, 16: 2, 19: 2}.get(kind)
+            reveal = {4: 2, 14: 10, 16: 2, 19: 2, 22: 5}.get(kind)
             if reveal and deal and reveal in fields(body):
                 deals += check_deal(table, deal, version, one(body, reveal), rules)
                 deal = None
-            commitment = {1: 8, 4: 1, 14: 11, 19: 3}.get(kind)
+            commitment = {1: 8, 4: 1, 14: 11, 19: 3, 22: 6}.get(kind)
             if commitment and commitment in fields(body):
                 if deal is not None:
                     raise Bad(version, "a seed is not revealed")
@@ -188,6 +188,8 @@ def note(deal, version, index, kind, body):
         deal.plays.append((version, seat, numbers(body, 2)))
     elif kind == 14:
         deal.buried = (version, numbers(body, 3))
+    elif kind in (22, 23):
+        deal.shown.append((version, seat, numbers(body, 2)))
 
 
 def check_deal(table, deal, version, reveal, rules):
@@ -211,13 +213,14 @@ def check_deal(table, deal, version, reveal, rules):
     dealt = len(deck) - kitty_size
     hands = [deck[(seat - first) % 4 : dealt : 4] for seat in range(4)]
     kitty = deck[dealt:]
+    lying = sorted(kitty)
     for at, _, name, seat, _, plain in opened[1:]:
         cards = list(plain.rstrip(b"\0"))
-        expected = {b"hand": sorted(hands[seat % 4]), b"kitty": kitty, b"kitty_taken": sorted(kitty)}.get(
-            name, cards
-        )
+        expected = {b"hand": sorted(hands[seat % 4]), b"kitty": kitty, b"kitty_taken": lying}.get(name, cards)
         if cards != expected:
             raise Bad(at, f"{name.decode()} is not what the seeds give")
+        if name == b"buried":
+            lying = cards
     play(deal, hands, opened)
     return 1
 
@@ -236,22 +239,27 @@ def opened_seal(table, deal, keys, version, index, name, audience, sealed):
 def play(deal, hands, opened):
     """Nobody shows, buries or plays a card that the seat does not hold; in the end no card is left."""
     hands = [list(hand) for hand in hands]
-    steps = [(v, seat, cards, False) for v, seat, cards in deal.shown]
-    steps += [(v, seat, cards, True) for v, seat, cards in deal.plays]
+    steps = [(v, seat, cards, "shown") for v, seat, cards in deal.shown]
+    steps += [(v, seat, cards, "laid") for v, seat, cards in deal.plays]
+    lying = []
     for version, _, name, seat, _, plain in opened:
         cards = list(plain.rstrip(b"\0"))
         if name == b"kitty_taken":
-            hands[seat] += cards
+            steps.append((version, seat, cards, "taken"))
         if name == b"buried":
-            steps.append((version, seat, cards, True))
-            if deal.buried and deal.buried[1] != cards:
-                raise Bad(deal.buried[0], "other cards were buried")
-    for version, seat, cards, leave in sorted(steps, key=lambda step: step[0]):
+            steps.append((version, seat, cards, "laid"))
+            lying = cards
+    if deal.buried and deal.buried[1] != lying:
+        raise Bad(deal.buried[0], "other cards were buried")
+    for version, seat, cards, what in sorted(steps, key=lambda step: step[0]):
         hand = hands[seat]
+        if what == "taken":
+            hand += cards
+            continue
         for card in cards:
             if cards.count(card) > hand.count(card):
                 raise Bad(version, "a card that the seat does not hold")
-        if leave:
+        if what == "laid":
             for card in cards:
                 hand.remove(card)
     if deal.buried and any(hands):
@@ -283,6 +291,28 @@ def test_matches_by_other_rules_are_verified(rules, options):
         match.deal(expiring)
     assert check(match.log, match) == 2
     assert versions_of(match.log, "declared")
+
+
+def test_a_match_with_mutinies_and_counters_is_verified():
+    match = Recorder("joker 41", "tournament-2d", deals=3, kitty=60)
+    match.found(PLAYERS)
+    while match.state.match.outcome is None:
+        match.ready()
+        match.deal(expiring=match.state.match.deals == 2)
+    mutinies = versions_of(match.log, "mutiny_called")
+    countered = versions_of(match.log, "countered")
+    assert mutinies
+    assert countered
+    assert check(match.log, match) == 3 + len(mutinies)
+    for version, change, what in (
+        (mutinies[0], lambda e: e.mutiny_called.cards.__setitem__(0, 54), "does not hold"),
+        (mutinies[0], lambda e: flip(e.mutiny_called.reveal, "server_seed"), "committed to"),
+        (countered[0], lambda e: setattr(e.countered, "seat", (e.countered.seat + 1) % 4), "does not hold"),
+    ):
+        forged = rechained(match.log, lambda tail, change=change: change(tail[0].events[0]), version)
+        with pytest.raises(Bad, match=what) as error:
+            check(forged, match)
+        assert error.value.version == version
 
 
 def test_every_single_changed_byte_is_found_and_its_version_named(match):

@@ -11,7 +11,7 @@ from services.game.keys import Keyring, seal_of
 from services.game.local import PLAYERS
 from services.game.redecide import command_of
 from services.game.seal import open_commit, seal_events
-from services.game.state import Pace, Tricks
+from services.game.state import Dealt, Pace, Tricks
 from services.game.verify import DealState
 from services.pb.log.v1.log_pb2 import Commit
 
@@ -142,6 +142,44 @@ def test_throws_that_fail_are_verified(rules):
     refused = versions_of(match.log, "throw_refused")
     assert refused if rules == "classic-4d" else failed
     assert report_of(match).deals == {1: DealState.VERIFIED}
+
+
+def test_mutinies_and_counters_are_verified_and_what_is_forged_in_them_is_found():
+    match = Recorder("joker 41", "tournament-2d", deals=3, kitty=60)
+    match.found(PLAYERS)
+    while match.state.match.outcome is None:
+        match.ready()
+        match.deal(expiring=match.state.match.deals == 2)
+    report = report_of(match)
+    mutinies, counters = versions_of(match.log, "mutiny_called"), versions_of(match.log, "countered")
+    assert mutinies
+    assert counters
+    assert set(report.deals.values()) == {DealState.VERIFIED}
+    assert len(report.deals) == 3 + len(mutinies) == len(versions_of(match.log, "deal_started"))
+    for version, change in (
+        (mutinies[0], lambda e: setattr(e.mutiny_called, "declarer", e.mutiny_called.seat)),
+        (mutinies[0], lambda e: e.mutiny_called.cards.pop()),
+        (counters[0], lambda e: setattr(e.countered, "trump", e.countered.trump % 5 + 1)),
+        (counters[0] - 1, lambda e: setattr(e.passed, "seat", (e.passed.seat + 1) % 4)),
+    ):
+        forged = rechained(match.log, lambda tail, change=change: change(tail[0].events[0]), version)
+        report = verify.verify(match.table_id, forged)
+        assert report.problem is not None
+        assert report.problem.version == version
+
+
+def test_an_open_deal_with_a_counter_is_verified_as_far_as_it_goes():
+    match = Recorder("joker 41", "tournament-2d", deals=3, kitty=60)
+    match.found(PLAYERS)
+    while not versions_of(match.log, "countered"):
+        match.ready()
+        match.now_us = waits.all_drawn_us(match.state)
+        match.declare()
+        while isinstance(match.state.phase, Dealt) and not versions_of(match.log[-1:], "countered"):
+            match.turn()
+    match.turn()
+    report = report_of(match)
+    assert list(report.deals.values())[-1] is DealState.OPEN
 
 
 def test_a_deal_whose_key_was_lost_is_reported():

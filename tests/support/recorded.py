@@ -1,7 +1,9 @@
 """Matches recorded in process, step by step, with foreseeable randomness."""
 
 import uuid
+from itertools import product
 
+from engine_ext.codes import BIG_JOKER, LITTLE_JOKER
 from services.game import chain, commands, waits
 from services.game.decide import Refusal, decide
 from services.game.entropy import SeededEntropy
@@ -11,9 +13,11 @@ from services.game.ids import CommandId, TableId
 from services.game.keys import Keyring, command_check, seal_of
 from services.game.local import PLAYERS, START_US, LocalTable
 from services.game.seal import open_commit
-from services.game.state import Bury, Declaring, Pace, Scored, Seating, Tricks
+from services.game.state import Bury, Counter, Declaring, Mutiny, Pace, Scored, Seating, Tricks
 from services.pb.log.v1.log_pb2 import Commit
 from services.rules.autoplay import automatic_follow, automatic_lead
+from services.rules.cards import contains
+from services.rules.options import Declaring as Policy
 from services.rules.presets import preset
 
 MASTERS = {"k1": bytes(range(32))}
@@ -85,28 +89,35 @@ class Recorder(LocalTable):
         for seat, player in enumerate(PLAYERS):
             held = self.state.seats[seat]
             if isinstance(self.state.phase, Seating | Scored) and not held.escaped and not held.ready:
-                self.do(commands.Ready(player, bytes([seat, len(self.log)]) * seat))
+                self.do(commands.Ready(player, bytes([seat, len(self.log) % 256]) * seat))
 
     def deal(self, expiring=False):
         """Plays one deal from the cards' drawing to its score; expiring: the server plays every turn."""
         self.now_us = max(self.now_us, waits.all_drawn_us(self.state))
         if not expiring:
             self.declare()
-        while isinstance(self.state.phase, Declaring | Bury | Tricks):
+        while isinstance(self.state.phase, Declaring | Mutiny | Bury | Counter | Tricks):
             if expiring:
                 self.expire()
             else:
                 self.turn()
 
     def declare(self):
-        """The first seat that can declare shows one level card."""
+        """The first seat that can declare shows one level card, with a joker where the rules ask for one."""
+        backing = [(LITTLE_JOKER,), (BIG_JOKER,)] if self.rules.declaring is Policy.JOKER_BACKED else [()]
         for seat, player in enumerate(PLAYERS):
-            for card in self.state.phase.hands[seat]:
-                show = commands.Declare(player, bytes([card]))
+            for card, jokers in product(self.state.phase.hands[seat], backing):
+                show = commands.Declare(player, bytes([card, *jokers]))
                 facts = Facts(self.now_us, self.entropy, "")
                 if not isinstance(decide(self.state, show, facts), Refusal):
                     self.do(show)
                     return
+
+    def try_or_pass(self, command):
+        """A command if it may be, else a pass."""
+        facts = Facts(self.now_us, SeededEntropy("asking"), "")
+        refused = isinstance(decide(self.state, command, facts), Refusal)
+        self.do(commands.Pass(command.player_id) if refused else command)
 
     def turn(self):
         """Somebody whose turn it is does the plainest legal thing."""
@@ -115,6 +126,14 @@ class Recorder(LocalTable):
         match phase:
             case Declaring():
                 self.do(commands.Pass(player))
+            case Mutiny():
+                self.try_or_pass(commands.CallMutiny(player, version))
+            case Counter():
+                level, hand = phase.deal.level, phase.hands[seat]
+                shown = [bytes([joker] * 2) for joker in (LITTLE_JOKER, BIG_JOKER)]
+                shown += [bytes([13 * suit + level] * 2 + [BIG_JOKER - (suit + 1) % 2]) for suit in range(4)]
+                held = [cards for cards in shown if contains(hand, cards)]
+                self.try_or_pass(commands.TakeCounter(player, version, held[0] if held else b""))
             case Bury():
                 self.do(commands.BuryCards(player, version, phase.hands[seat][: self.rules.kitty]))
             case Tricks():

@@ -10,10 +10,11 @@ from services.game.evolve import evolve
 from services.game.facts import Facts
 from services.game.ids import TableId
 from services.game.local import actor_of
-from services.game.state import Bury, Pace, Settled, Tricks
+from services.game.state import Bury, Counter, Mutiny, Pace, Settled, Tricks
 from services.game.waits import due_us
 from services.pb.log.v1.log_pb2 import Commit
-from services.rules.cards import parse_level, parse_trump
+from services.rules.cards import parse_cards, parse_level, parse_trump
+from services.rules.joker_backed import standing_of
 from services.rules.presets import preset
 from support.cards import cards
 
@@ -81,6 +82,11 @@ class Scene:
         phase = self.phase
         changed = phase._replace(**changes) if isinstance(phase, Tricks) else replace(phase, **changes)
         self.state = self.state._replace(phase=changed)
+
+    def stand(self, phase):
+        """Put the table where this phase has just begun; the scene itself."""
+        self.state = self.state._replace(phase=phase, turn_version=self.state.version)
+        return self
 
 
 def founding(rules="classic-2d", pace=PACE, players=PLAYERS, stake=0, **overrides):
@@ -154,9 +160,9 @@ def in_tricks(*hands, trump="S", level="2", declarer=0, kitty="", rules="classic
     return scene
 
 
-def in_bury(hand, kitty_size=8, trump="S", level="2", declarer=0, pace=PACE, **overrides):
+def in_bury(hand, kitty_size=8, trump="S", level="2", declarer=0, pace=PACE, rules="classic-2d", **overrides):
     """A table where the declarer, with this hand (text) and unknown others, has to bury."""
-    scene = dealt("classic-2d", pace, **overrides)
+    scene = dealt(rules, pace, **overrides)
     held = [bytes(range(25))] * 4
     held[declarer] = bytes(sorted(cards(hand)))
     deal = replace(scene.phase.deal, level=parse_level(level))
@@ -164,3 +170,33 @@ def in_bury(hand, kitty_size=8, trump="S", level="2", declarer=0, pace=PACE, **o
     phase = Bury(deal, settled, tuple(held), held[declarer][:kitty_size], declarer)
     scene.state = scene.state._replace(phase=phase, turn_version=scene.state.version)
     return scene
+
+
+def in_mutiny(
+    *hands, kitty="C3 C4 C6 C7 C8 C9 CT CJ", declarer=0, trump="S", rules="tournament-2d", pace=PACE
+):
+    """A table where trump is settled and an attacker with one of these hands (texts) may call a mutiny."""
+    scene = dealt(rules, pace)
+    deal = replace(scene.phase.deal, declarer=declarer)
+    held = tuple(bytes(sorted(cards(hand))) for hand in hands)
+    phase = Mutiny(deal, Settled(parse_trump(trump), declarer), held, cards(kitty), passes=0)
+    return scene.stand(phase)
+
+
+def in_counter(*hands, standing="", buried="C3 C4 C6 C7 C8 C9 CT CJ", declarer=0, trump="S", level="2"):
+    """A table of tournament-2d where the declarer has buried; the standing declaration is "seat cards"."""
+    scene = dealt("tournament-2d")
+    deal = replace(scene.phase.deal, declarer=declarer, level=parse_level(level))
+    seat, *shown = standing.split() or [""]
+    declared = standing_of(int(seat), parse_cards(shown), locked=len(shown) > 2) if seat else None
+    trump = declared.trump if declared else parse_trump(trump)
+    held = tuple(bytes(sorted(cards(hand))) for hand in hands)
+    phase = Counter(
+        deal,
+        Settled(trump, declarer, declared),
+        held,
+        bytes(sorted(cards(buried))),
+        buried_by=declarer,
+        to_act=(declarer + 1) % 4,
+    )
+    return scene.stand(phase)
