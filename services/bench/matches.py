@@ -14,7 +14,8 @@ from services.game.entropy import SeededEntropy
 from services.game.ids import Kind, TableId
 from services.game.keys import Keyring
 from services.game.local import LocalTable
-from services.game.state import SEATS, Bury, Declaring, Pace, Scored, Seating, Table, Tricks
+from services.game.state import SEATS, Bury, Counter, Declaring, Mutiny, Pace, Scored, Seating, Table, Tricks
+from services.game.waits import asked
 from services.pb.log.v1.log_pb2 import Commit
 from services.rules.bury import fixed_bury
 from services.rules.cards import counts_of
@@ -101,11 +102,13 @@ class Match:
             case Seating() | Scored():
                 seat = next(seat for seat in range(SEATS) if not state.seats[seat].ready)
                 return seat, Ready(PLAYERS[seat])
-            case Declaring():
-                seat = next(seat for seat in range(SEATS) if not phase.declarations.has_passed(seat))
+            case Declaring() | Mutiny():
+                seat = asked(state, phase)[0]
                 return seat, Pass(PLAYERS[seat])
+            case Counter():
+                return phase.to_act, Pass(PLAYERS[phase.to_act])
             case Bury():
-                seat = phase.settled.declarer
+                seat = phase.seat
                 order = state.rules.engine().order(phase.deal.level, phase.settled.trump)
                 cards = fixed_bury(state.rules, order, phase.hands[seat] or b"")
                 return seat, BuryCards(PLAYERS[seat], state.version, cards)

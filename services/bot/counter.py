@@ -21,6 +21,8 @@ from services.rules.options import RuleSet
 
 CONTENT: Final = 1.25
 """An attacker whose reach in trump and side winners come to this plays on, however few points it holds."""
+TAKING: Final = 0.1
+"""What the choice among the kitty's cards adds to the reach of who takes it."""
 _WINNER: Final = 0.08
 """What an ace of a side suit adds to a reach."""
 
@@ -65,7 +67,7 @@ def counter(memory: Memory, rules: RuleSet, drawn: Drawn) -> bytes | None:
         trump = standing_of(drawn.seat, cards).trump
         if trump == NO_TRUMP and reach(rules, memory.level, trump, drawn.cards) < NO_TRUMP_REACH:
             continue
-        new = _scaled(rules, memory.level, trump, drawn.cards)
+        new = _scaled(rules, memory.level, trump, drawn.cards) + TAKING
         if new >= least and (best is None or new > best[0]):
             best = new, cards
     return best[1] if best else None

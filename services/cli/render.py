@@ -16,6 +16,7 @@ from services.game.wire import cards_from_wire, level_from_wire, trump_from_wire
 from services.pb.event.v1.event_pb2 import (
     Buried,
     CardsPlayed,
+    Countered,
     DealScored,
     DealStarted,
     DealVoided,
@@ -24,6 +25,7 @@ from services.pb.event.v1.event_pb2 import (
     Event,
     KittyTaken,
     MatchEnded,
+    MutinyCalled,
     TimeGiven,
     TrickTaken,
     TurnExpired,
@@ -129,8 +131,7 @@ class MatchPrinter:
         trump = trump_from_wire(event.trump)
         self._order = self._rules.engine().order(self._level, trump)
         self._declarer = event.declarer
-        names = COLOUR_NAMES if self._rules.two_colour else dict(enumerate(TRUMP_NAMES))
-        line = Text(f"  Trump is {names[trump]}", style="bold")
+        line = Text(f"  Trump is {self._trump_name(trump)}", style="bold")
         line.append(f"; {SEAT_NAMES[event.declarer]} is declarer.")
         if event.turned_card:
             line.append(f" Nobody declared: kitty card {event.turned_place} is ")
@@ -149,6 +150,18 @@ class MatchPrinter:
         self._kitty = cards_from_wire(event.cards)
         self._remove(event.seat, self._kitty)
         self._line(Text(f"  {SEAT_NAMES[event.seat]} buries ") + self._cards(self._sorted(self._kitty)))
+
+    def _on_mutiny_called(self, event: MutinyCalled) -> None:
+        shown = self._cards(self._sorted(cards_from_wire(event.cards)))
+        self._line(Text(f"  {SEAT_NAMES[event.seat]} calls a mutiny and shows ", style="bold") + shown)
+        self._line(Text(f"  The deal is void; {SEAT_NAMES[event.declarer]} is dealt another as declarer."))
+
+    def _on_countered(self, event: Countered) -> None:
+        trump = trump_from_wire(event.trump)
+        self._order = self._rules.engine().order(self._level, trump)
+        shown = self._cards(cards_from_wire(event.cards))
+        line = Text(f"  {SEAT_NAMES[event.seat]} counters with ", style="bold") + shown
+        self._line(line + Text(f"; trump is {self._trump_name(trump)}.", style="bold"))
 
     def _on_turn_expired(self, event: TurnExpired) -> None:
         self._line(Text(f"  {SEAT_NAMES[event.seat]} ran out of time.", style="italic"))
@@ -219,6 +232,10 @@ class MatchPrinter:
         width = min(self._console.width, 80)
         self._line(Text(""))
         self._line(Text(f"── {title} ".ljust(width, "─"), style="cyan"))
+
+    def _trump_name(self, trump: int) -> str:
+        names = COLOUR_NAMES if self._rules.two_colour else dict(enumerate(TRUMP_NAMES))
+        return names[trump]
 
     def _hand(self, seat: int) -> None:
         """One seat's hand, a group a suit, trumps first."""

@@ -13,7 +13,7 @@ from services.pb.event.v1.event_pb2 import Difficulty
 from services.rules.presets import PRESETS, preset
 
 EASY, NORMAL = Difficulty.DIFFICULTY_EASY, Difficulty.DIFFICULTY_NORMAL
-SYSTEMS = [name for name in PRESETS if name != "tournament-2d"]
+SYSTEMS = list(PRESETS)
 
 
 def played(name, seed, difficulties, max_deals=0, pace=QUICK, look_every=1):

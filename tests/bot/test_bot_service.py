@@ -116,6 +116,21 @@ async def test_four_bots_play_a_deal(house):
     assert verify(table_id, stored).problem is None
 
 
+async def test_bots_answer_mutinies_and_counters(house):
+    pace = Pace()
+    pace.CopyFrom(QUICK)
+    pace.mutiny_ms = 60_000
+    async with house.bots():
+        table_id = await house.found("tournament-2d", pace, deals=2)
+        commits = await house.until(table_id, is_over, within_s=60.0)
+    found = kinds(commits)
+    assert "turn_expired" not in found
+    # Four passes or so in each window, two on each mutiny, three or more after the second deal's bury.
+    assert found.count("passed") >= 2 * 2 + 3
+    stored = [item.payload for item in await house.log.read(table_id)]
+    assert verify(table_id, stored).problem is None
+
+
 async def test_bots_wait_for_nothing_but_the_draw(house):
     """Cards are drawn by time; rounds are decided as they come, and the window is passed at once."""
     pace = Pace()

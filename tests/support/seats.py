@@ -37,6 +37,7 @@ DARED = {
     "LOCKED",
     "MIXED_SUITS",
     "THROW_NOT_ALLOWED",
+    "NO_MUTINY",
 }
 """Refusals that a bold player must expect."""
 
@@ -303,6 +304,11 @@ class Player:
                 return [("Ready", pb.ReadyRequest(context=context, client_seed=self._rng.randbytes(8)))]
             case view_pb2.PHASE_DECLARING:
                 return [*self._showing(view), ("Pass", pb.PassRequest(context=context))]
+            case view_pb2.PHASE_MUTINY:
+                call = ("CallMutiny", pb.CallMutinyRequest(context=context))
+                return [call, ("Pass", pb.PassRequest(context=self.context(view)))]
+            case view_pb2.PHASE_COUNTER:
+                return [*self._counter(view), ("Pass", pb.PassRequest(context=context))]
             case view_pb2.PHASE_BURY:
                 cards = self._rng.sample(sorted(view.hand), view.kitty_size)
                 return [("Bury", pb.BuryRequest(context=context, cards=cards))]
@@ -332,6 +338,17 @@ class Player:
         card = max(level, key=level.count)
         cards = [card] * self._rng.randint(1, level.count(card))
         return [("Declare", pb.DeclareRequest(context=self.context(view), cards=cards))]
+
+    def _counter(self, view: TableView) -> list[tuple[str, Message]]:
+        """A counter with two cards of the level and their joker, or with two jokers, if there are any."""
+        hand = list(view.hand)
+        jokers = {suit: 53 + suit % 2 for suit in range(4)}
+        held = [[joker] * 2 for joker in (53, 54) if hand.count(joker) == 2]
+        for suit, joker in jokers.items():
+            card = 13 * suit + view.level - 1
+            if hand.count(card) == 2 and joker in hand:
+                held.append([card, card, joker])
+        return [("Counter", pb.CounterRequest(context=self.context(view), cards=cards)) for cards in held]
 
     def _throw(self, view: TableView) -> list[tuple[str, Message]]:
         """Two cards of one suit led together, if bold."""
