@@ -178,6 +178,8 @@ def test_when_both_have_passed_the_attackers_may_and_who_shows_becomes_declarer(
 def test_who_lets_the_time_run_out_has_passed_and_the_attackers_get_theirs():
     scene, _ = table("both sides", declarer=0)
     assert deadline_us(scene.state) == scene.now_us + 8 * SECOND
+    scene.now_us = deadline_us(scene.state) + 60 * SECOND
+    scene.do(GiveTime())
     assert scene.expire() == ["turn_expired", "passed"] * 2
     assert asked(scene) == (1, 3)
     assert deadline_us(scene.state) == scene.now_us + 8 * SECOND

@@ -15,6 +15,7 @@ from services.pb.event.v1.event_pb2 import (
     Declared,
     Event,
     KittyTaken,
+    MutinyCalled,
     Reveal,
     SeedCommitment,
     SeedCommitted,
@@ -231,6 +232,7 @@ def test_a_deal_that_ends_reveals_its_keys():
         Event(seed_committed=SeedCommitted(next_seed=commitment(1, b"t"), discarded=reveal)),
         Event(deal_scored=DealScored(next_seed=commitment(2, b"t"), reveal=reveal)),
         Event(deal_voided=DealVoided(next_seed=commitment(2, b"t"), reveal=reveal)),
+        Event(mutiny_called=MutinyCalled(next_seed=commitment(2, b"t"), reveal=reveal)),
         Event(table_closed=TableClosed(reveal=reveal)),
     ]
     for end in ends:

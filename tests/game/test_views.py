@@ -145,6 +145,7 @@ def test_redacting_takes_every_secret_and_every_seal_out(audience):
         pb.Event(buried=pb.Buried(seat=1, cards=[2], sealed_cards=box)),
         pb.Event(deal_scored=pb.DealScored(kitty=[5], next_seed=seed)),
         pb.Event(deal_voided=pb.DealVoided(next_seed=seed)),
+        pb.Event(mutiny_called=pb.MutinyCalled(seat=1, cards=[3], next_seed=seed)),
     ]
     copies = [event.SerializeToString() for event in secret]
     told = [redact(event, audience, SEALED) for event in secret]
@@ -159,6 +160,7 @@ def test_redacting_takes_every_secret_and_every_seal_out(audience):
     assert list(told[3].deal_started.hands) == []
     assert told[7].deal_scored.next_seed.commitment == b"c"
     assert list(told[7].deal_scored.kitty) == [5]
+    assert list(told[9].mutiny_called.cards) == [3]
     assert told[1].seed_committed.discarded.server_seed == b"old"
     assert list(redact(secret[4], 3, CLASSIC).declared.cards) == [2]
 

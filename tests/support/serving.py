@@ -286,8 +286,11 @@ class Game:
 
     async def play_one(self, seat: int) -> pb.Receipt:
         """The best legal play of the seat whose turn it is."""
-        plays = await self.legal(seat, cap=1)
-        return await self.do(seat, "Play", plays.version, cards=plays.plays[0].cards)
+        while True:
+            plays = await self.legal(seat, cap=1)
+            if plays.version >= self.version:
+                return await self.do(seat, "Play", plays.version, cards=plays.plays[0].cards)
+            await asyncio.sleep(0.01)  # this replica has not heard of the newest yet
 
     async def legal(self, seat: int, cap: int = 0) -> pb.LegalPlaysResponse:
         """LegalPlays."""
