@@ -70,6 +70,15 @@ def judge_case(case: Case) -> Result:
     system = SYSTEMS.get(preset)
     if system is None:
         raise CaseError(Reason.UNKNOWN_PRESET, preset=repr(preset[:60]))
+    return judge_with(system, case)
+
+
+def judge_with(system: System, case: Case) -> Result:
+    """The result of a case under any rule set; the case names no preset.
+
+    Raises:
+        CaseError: it makes no sense.
+    """
     kind = text_field(case, "kind")
     judge = _KINDS.get(kind)
     if judge is None:
