@@ -13,6 +13,7 @@ _COMMANDS: Final = {
     "token": "services.cli.token",
     "replay": "services.cli.log",
     "verify": "services.cli.log",
+    "rules": "services.cli.rules",
     "judge": "services.cli.judge",
     "bench": "services.cli.bench",
 }

@@ -35,6 +35,8 @@ class Call(NamedTuple):
     """When the token ends, seconds of Unix time."""
     started: float
     """``time.perf_counter()`` when the call reached the handler."""
+    accept_language: str = ""
+    """The header as it came; ``errors.locale_of`` reads it."""
 
 
 class Guard:
@@ -125,10 +127,12 @@ class Guard:
         bucket: Buckets,
         started: float,
     ) -> Call:
-        authorization = ""
+        authorization = accept_language = ""
         for key, value in context.invocation_metadata() or ():
             if key == "authorization":
                 authorization = str(value)
+            elif key == "accept-language":
+                accept_language = str(value)
             elif key == "traceparent":
                 TRACEPARENT.set(accept(str(value)))
         token = authorization[len(_BEARER) :] if authorization.startswith(_BEARER) else ""
@@ -140,7 +144,7 @@ class Guard:
                 raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
         if request is None:
             raise RefusedError(Reason.BAD_INPUT, {"field": "request", "detail": "no message of this method"})
-        return Call(player_id, identity.expires_at, started)
+        return Call(player_id, identity.expires_at, started, accept_language)
 
     def _verify(self, token: str, context: grpc.aio.ServicerContext[Any, Any]) -> Identity:
         address = context.peer().rpartition(":")[0]

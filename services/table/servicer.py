@@ -21,6 +21,7 @@ from services.table.config import BURST_S, TableConfig
 from services.table.hot import HotTable
 from services.table.legal import legal_plays
 from services.table.requests import Asked, bad
+from services.table.rule_sheets import language_of, sheet_to_wire
 from services.table.secrets import Place, TableSecrets, spectator_code
 from services.table.tables import Receipt, Tables
 from services.table.watch import Watches
@@ -161,13 +162,18 @@ class TableServicer:
 
     async def get_rules(self, request: pb.GetRulesRequest, call: Call) -> pb.GetRulesResponse:
         """See the proto; rules are no secret."""
+        language = language_of(request.language, call.accept_language)
+        if request.overrides and (request.table_id or not request.preset):
+            raise bad("overrides", "go with a preset")
         if request.table_id:
-            hot = await self._tables.cache.open(request.table_id)
-            return pb.GetRulesResponse(rules=rules_to_wire(hot.state.rules), presets=PRESET_NAMES)
-        if request.preset:
-            chosen = requests.rules(request.preset)
-            return pb.GetRulesResponse(rules=rules_to_wire(chosen), presets=PRESET_NAMES)
-        return pb.GetRulesResponse(presets=PRESET_NAMES)
+            chosen = (await self._tables.cache.open(request.table_id)).state.rules
+        elif request.preset:
+            chosen = requests.rules(request.preset, request.overrides)
+        else:
+            return pb.GetRulesResponse(presets=PRESET_NAMES)
+        return pb.GetRulesResponse(
+            rules=rules_to_wire(chosen), presets=PRESET_NAMES, sheet=sheet_to_wire(chosen, language)
+        )
 
     async def watch(self, request: pb.WatchRequest, call: Call, write: Write) -> None:
         """See the proto."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from services.bot.config import BotConfig
+from services.rules.sheet.catalogue import markdown
 from services.shell.config import readme_table
 from services.table.config import TableConfig
 
@@ -43,6 +44,13 @@ def test_the_readmes_settings_are_the_codes() -> None:
     shown = re.search(r"<!-- settings: [^>]*-->\n(.*)<!-- end of settings -->", readme, re.S)
     assert shown is not None
     assert shown[1].strip() == readme_table(TableConfig, BotConfig).strip()
+
+
+def test_the_readmes_presets_are_the_codes() -> None:
+    readme = (ROOT / "README.md").read_text()
+    shown = re.search(r"<!-- presets: [^>]*-->\n(.*)<!-- end of presets -->", readme, re.S)
+    assert shown is not None
+    assert shown[1].strip() == markdown("en").strip()
 
 
 def test_the_readmes_commands_exist() -> None:

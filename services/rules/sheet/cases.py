@@ -43,6 +43,16 @@ def several(copies: int) -> When:
     return lambda rules: rules.copies >= copies
 
 
+def paired(rules: RuleSet) -> bool:
+    """Where there are pairs."""
+    return rules.copies > 1
+
+
+def coloured(rules: RuleSet) -> bool:
+    """Where there are two colours instead of suits."""
+    return rules.two_colour
+
+
 def tractors(rules: RuleSet) -> bool:
     """Where there are tractors."""
     return rules.tractors and rules.copies > 1
@@ -145,9 +155,11 @@ def throw(lead: str, *others: str, when: When) -> Told:
     return Told(case, outcomes, when)
 
 
-def follow(lead: str, hand: str, play: str, *, yes: Said, no: Said, when: When = several(2)) -> Told:  # noqa: B008 - a pure function of numbers
+def follow(
+    lead: str, hand: str, play: str, *, yes: Said, no: Said, trump: str = "S", when: When = paired
+) -> Told:
     """A follow that may or may not be legal."""
-    case: dict[str, object] = {"kind": "follow", "level": "T", "trump": "S"}
+    case: dict[str, object] = {"kind": "follow", "level": "T", "trump": trump}
     case |= {"lead": cards_from(lead), "hand": cards_from(hand), "play": cards_from(play)}
     return Told(case, (({"legal": True}, yes), ({"legal": False}, no)), when)
 

@@ -237,7 +237,7 @@ def _fallback(rules: RuleSet) -> Paragraph:
         return Paragraph(run_on(turned, stands))
     if rules.match_declares is MatchDeclares.ALWAYS:
         twin = Said(
-            "手里有同一张牌的一家当这一局的庄（有几家时从先摸牌者数起），级数不变；没有人有，",
+            "手里有同一张牌的一家当这一局的庄（有几家时从先摸牌者数起），级数不变。没有人有时，",
             "The seat that holds the same card is declarer of that deal (of several the first from who "
             "drew first), "
             "at the same level. Where nobody holds it:",

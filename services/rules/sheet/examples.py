@@ -16,6 +16,7 @@ from services.rules.sheet.cases import (
     by_level,
     by_rank,
     can_fail,
+    coloured,
     cut,
     declare,
     follow,
@@ -84,6 +85,14 @@ _SHAPES: Final = (
     shape("T", "H5533"),
     shape("T", "HTT DTT"),
     shape("T", "HAA22"),
+    # 004
+    cut("HAAAAKKK", ["4x1", "3x1"], Said("四张 A 加三张 K。", "a quad and a triple."), copies=4),
+    cut(
+        "HJJQQQ",
+        ["3x1", "2x1"],
+        Said("三张 Q 加一对 J，不是 JJQQ 加 Q。", "a triple and a pair, not JJQQ and Q."),
+    ),
+    cut("H445555", ["4x1", "2x1"], Said("四张 5 加一对 4。", "a quad and a pair."), copies=4),
     # 000 §3.4.5, 7 and 8
     shape("3", "SAAKK", Said("有花色的主牌里最大的", "the highest of suited trumps"), when=by_rank),
     shape("3", "S2233", _PRINTED, when=by_rank),
@@ -94,14 +103,6 @@ _SHAPES: Final = (
     shape("5", "H444666", Said("5 是级牌，4 与 6 相邻", "the fives are out"), when=several(3)),
     shape("5", "S555 H555", Said("主级牌接副级牌", "main and off level"), when=several(3)),
     shape("5", "S555 H555", trump="NT", when=several(3)),
-    # 004
-    cut("HAAAAKKK", ["4x1", "3x1"], Said("四张 A 加三张 K。", "a quad and a triple."), copies=4),
-    cut(
-        "HJJQQQ",
-        ["3x1", "2x1"],
-        Said("三张 Q 加一对 J，不是 JJQQ 加 Q。", "a triple and a pair, not JJQQ and Q."),
-    ),
-    cut("H445555", ["4x1", "2x1"], Said("四张 5 加一对 4。", "a quad and a pair."), copies=4),
     # 000 §3.2.2
     cut("HK DK", ["2x1"], Said("一对红 K。", "a pair of red kings."), trump="B", copies=2),
     shape("T", "D7 H7 D8 H8", trump="B"),
@@ -151,6 +152,8 @@ _FOLLOWS: Final = (
     # 000 §3.3.3, 001
     follow("HKKK", "H99543", "H543", yes=_MAY, no=_MUST_BETTER, when=several(3)),
     follow("HKKK", "H999953", "H953", yes=_MAY_KEEP, no=_MUST_BETTER, when=several(4)),
+    # 000 §3.2.2
+    follow("HK DK", "H9 D9 H5 D3", "H5 D3", yes=_MAY, no=_MUST_PAIR, trump="B", when=coloured),
     # 000 §3.4.5, 6
     follow(
         "H7788",
@@ -179,6 +182,9 @@ _TRICKS: Final = (
     trick("T", ["H567", "S977", "S884"], *_OVERRUFFED, when=thrown),
     # 002 (D29)
     trick("T", ["HAKK", "S993", "S88A"], *_OVERRUFFED, when=thrown),
+    # 000 §3.2.2
+    trick("T", ["H4 D4", "S9 C9"], *_RUFFED, trump="B", when=coloured),
+    trick("T", ["H4 D4", "S9 CJ"], *_RUFFED, trump="B", when=coloured),
     # singles
     trick("T", ["HAK", "S93", "S84"], *_OVERRUFFED, when=single_throws),
     trick("T", ["HA", "S3", "S9"], *_OVERRUFFED, when=lambda rules: rules.copies == 1),
@@ -218,6 +224,7 @@ _TRICKS: Final = (
 _KITTIES: Final = (
     # 000 §3.3.5, 001, 002 抠底
     last_trick("HK", when=multiplied(1)),
+    last_trick("H4 D4", when=lambda rules: coloured(rules) and multiplied(2)(rules)),
     last_trick("H44", when=multiplied(2)),
     last_trick("H555", when=multiplied(3)),
     last_trick("H5555", when=multiplied(4)),
@@ -239,6 +246,8 @@ _DECLARES: Final = (
     declare("T", (0, "HT"), (2, "HT"), (1, "DTT"), when=by_level(2)),
     declare("T", (0, "HT"), (0, "DTT"), when=by_level(2)),
     declare("T", (0, "HT"), (1, "BJ"), when=by_level(1)),
+    # 000 §3.2.2
+    declare("T", (0, "HT"), (1, "ST CT"), when=lambda rules: coloured(rules) and by_level(2)(rules)),
     # 003
     declare("2", (0, "H2 BJ"), when=backed),
     declare("2", (0, "H2 LJ"), when=backed),

@@ -153,9 +153,9 @@ def _groups(rules: RuleSet) -> Paragraph:
     )
     always = (
         Said(
-            "一起打出时，相同的牌总算作一组，不能拆开另组：AAAAKKK 是四张 A 加三张 K。",
+            "一起打出时，相同的牌总算作一组，不能拆开另组：JJQQQ 是三张 Q 加一对 J。",
             "Laid together, identical cards are always one group and are not split to make others: "
-            "AAAAKKK is a quad and a triple.",
+            "JJQQQ is a triple and a pair.",
         )
         if rules.copies >= 3
         else None

@@ -19,6 +19,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from services.pb.card.v1 import card_pb2 as _card_pb2
 from services.pb.event.v1 import event_pb2 as _event_pb2
+from services.pb.table.v1 import rule_sheet_pb2 as _rule_sheet_pb2
 from services.pb.table.v1 import view_pb2 as _view_pb2
 import builtins as _builtins
 import sys
@@ -829,19 +830,31 @@ class GetRulesRequest(_message.Message):
 
     TABLE_ID_FIELD_NUMBER: _builtins.int
     PRESET_FIELD_NUMBER: _builtins.int
+    LANGUAGE_FIELD_NUMBER: _builtins.int
+    OVERRIDES_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table, or empty."""
     preset: _builtins.str
     """The preset, or empty."""
+    language: _builtins.str
+    """The language of the sheet: "zh" or "en", a region behind it does no harm; empty for that of `accept-language`, and
+    English without. Any other is INVALID_ARGUMENT.
+    """
+    @_builtins.property
+    def overrides(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.RuleOption]:
+        """Options that differ from the preset, as in CreateTable; only with `preset`."""
+
     def __init__(
         self,
         *,
         table_id: _builtins.str = ...,
         preset: _builtins.str = ...,
+        language: _builtins.str = ...,
+        overrides: _abc.Iterable[_event_pb2.RuleOption] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["preset", b"preset", "table_id", b"table_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["language", b"language", "overrides", b"overrides", "preset", b"preset", "table_id", b"table_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -855,6 +868,7 @@ class GetRulesResponse(_message.Message):
 
     RULES_FIELD_NUMBER: _builtins.int
     PRESETS_FIELD_NUMBER: _builtins.int
+    SHEET_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def rules(self) -> _event_pb2.RuleSet:
         """The rules asked for; absent when only the list was."""
@@ -863,15 +877,20 @@ class GetRulesResponse(_message.Message):
     def presets(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """The names of all presets."""
 
+    @_builtins.property
+    def sheet(self) -> _rule_sheet_pb2.RuleSheet:
+        """The same rules in words; absent when only the list was asked for. Equal rules have equal sheets."""
+
     def __init__(
         self,
         *,
         rules: _event_pb2.RuleSet | None = ...,
         presets: _abc.Iterable[_builtins.str] | None = ...,
+        sheet: _rule_sheet_pb2.RuleSheet | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["rules", b"rules", "sheet", b"sheet"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["presets", b"presets", "rules", b"rules"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["presets", b"presets", "rules", b"rules", "sheet", b"sheet"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

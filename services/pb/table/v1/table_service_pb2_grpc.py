@@ -209,7 +209,7 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetRules(self, request, context):
-        """The rules of a table, of a preset, or the names of all presets.
+        """The rules of a table or of a preset, as options and in words, and the names of all presets.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -72,7 +72,7 @@ class TableServiceStub:
     LegalPlays: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.LegalPlaysRequest, _table_service_pb2.LegalPlaysResponse]
     """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
     GetRules: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.GetRulesRequest, _table_service_pb2.GetRulesResponse]
-    """The rules of a table, of a preset, or the names of all presets."""
+    """The rules of a table or of a preset, as options and in words, and the names of all presets."""
     Watch: _grpc.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]
     """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
     follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
@@ -114,7 +114,7 @@ class TableServiceAsyncStub(TableServiceStub):
     LegalPlays: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LegalPlaysRequest, _table_service_pb2.LegalPlaysResponse]  # type: ignore[assignment]
     """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
     GetRules: _aio.UnaryUnaryMultiCallable[_table_service_pb2.GetRulesRequest, _table_service_pb2.GetRulesResponse]  # type: ignore[assignment]
-    """The rules of a table, of a preset, or the names of all presets."""
+    """The rules of a table or of a preset, as options and in words, and the names of all presets."""
     Watch: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]  # type: ignore[assignment]
     """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
     follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
@@ -237,7 +237,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.GetRulesRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_service_pb2.GetRulesResponse, _abc.Awaitable[_table_service_pb2.GetRulesResponse]]:
-        """The rules of a table, of a preset, or the names of all presets."""
+        """The rules of a table or of a preset, as options and in words, and the names of all presets."""
 
     @_abc_1.abstractmethod
     def Watch(
