@@ -16,7 +16,7 @@ from services.rules.presets import PRESETS, UnknownPreset, preset
 from services.rules.reasons import Reason, message
 from services.rules.sheet import LANGUAGES, Example, Language, Paragraph, Said, Section, sheet
 from services.rules.sheet.catalogue import NOTES, SOURCES, facts
-from services.rules.sheet.said import cards_text
+from services.rules.shown import cards_text, language_of
 
 _WIDTH: Final = 80
 _INDENT: Final = "  "
@@ -37,7 +37,7 @@ def rules(name: str | None, lang: Language | None, options: tuple[str, ...]) -> 
 
     The text is made from the rules themselves, and its examples are judged by the engine.
     """
-    language = lang or language_of(os.environ)
+    language = lang or locale_language(os.environ)
     if name is None:
         if options:
             raise click.UsageError("--option needs a PRESET")
@@ -47,12 +47,10 @@ def rules(name: str | None, lang: Language | None, options: tuple[str, ...]) -> 
     click.echo("\n".join(lines))
 
 
-def language_of(environment: Mapping[str, str]) -> Language:
+def locale_language(environment: Mapping[str, str]) -> Language:
     """The language of a locale's environment; English unless it names Chinese."""
-    for variable in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        if environment.get(variable):
-            return "zh" if environment[variable].lower().startswith("zh") else "en"
-    return "en"
+    named = (environment.get(variable, "") for variable in ("LC_ALL", "LC_MESSAGES", "LANG"))
+    return language_of(next(filter(None, named), ""))
 
 
 def _chosen(name: str, options: tuple[str, ...], language: Language) -> RuleSet:

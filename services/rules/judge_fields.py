@@ -162,7 +162,7 @@ class System:
         # In ascending order a card with too many copies meets itself again after so many places.
         if True in map(eq, ordered, ordered[decks:]):
             many = next(card for card in cards if cards.count(card) > decks)
-            raise CaseError(Reason.TOO_MANY_COPIES, card=CARD_TEXTS[many])
+            raise CaseError(Reason.TOO_MANY_COPIES, card=repr(CARD_TEXTS[many]))
 
 
 SYSTEMS: Final[Mapping[str, System]] = {name: System(rules) for name, rules in PRESETS.items()}

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from services.rules.shown import detail_text, language_of
+
 
 class Reason(StrEnum):
     """Why something was refused."""
@@ -123,60 +125,120 @@ class Reason(StrEnum):
 
 
 TEXTS: Final[Mapping[Reason, tuple[str, str]]] = {
-    Reason.UNKNOWN_PRESET: ("There is no preset {preset}.", "没有名为 {preset} 的规则。"),
+    Reason.UNKNOWN_PRESET: (
+        "There is no preset {preset}; GetRules and `shengji rules` list them all.",
+        "没有名为 {preset} 的预设规则；GetRules 和 `shengji rules` 会列出全部。",
+    ),
     Reason.UNKNOWN_KIND: ("There is no kind {kind}.", "没有 {kind} 这种题型。"),
-    Reason.UNKNOWN_OPTION: ("There is no option {option}.", "没有 {option} 这个选项。"),
-    Reason.BAD_OPTION: ("The option {option} cannot be so: {detail}.", "选项 {option} 不成立：{detail}。"),
+    Reason.UNKNOWN_OPTION: ("The rules have no option {option}.", "规则里没有 {option} 这个选项。"),
+    Reason.BAD_OPTION: (
+        "The option {option} cannot be so: {detail}.",
+        "选项 {option} 不能这样设：{detail}。",
+    ),
     Reason.BAD_CARD: ("{card} is no card.", "{card} 不是一张牌。"),
     Reason.TOO_MANY_COPIES: (
         "There are more copies of {card} than the decks hold.",
-        "{card} 的张数超过了牌副数。",
+        "{card} 的张数比整副牌里的还多。",
     ),
     Reason.BAD_INPUT: ("The field {field} is not right: {detail}.", "字段 {field} 有误：{detail}。"),
     Reason.BAD_ID: ("{id} is no valid identifier.", "{id} 不是有效的标识。"),
-    Reason.TOO_LARGE: ("That is larger than allowed.", "内容超过允许的大小。"),
+    Reason.TOO_LARGE: ("That is more than can be taken at once; send less.", "内容太大，请减少后再发。"),
     Reason.WRONG_COUNT: ("Play exactly {count} cards.", "须出 {count} 张牌。"),
-    Reason.NOT_IN_HAND: ("You do not hold {card}.", "您手中没有 {card}。"),
+    Reason.NOT_IN_HAND: ("You do not hold {card}.", "您手里没有 {card}。"),
     Reason.MUST_FOLLOW_SUIT: (
-        "Play the cards that you hold of the led suit.",
-        "有首家花色的牌须先出该花色。",
+        "You still hold cards of the suit that was led; play those first.",
+        "您还有首家这门花色的牌，要先跟这门花色。",
     ),
-    Reason.MUST_FOLLOW_SHAPE: ("Your hand owes a better shape: {owed}.", "须按牌型跟牌：{owed}。"),
-    Reason.MIXED_SUITS: ("A lead must be of one suit.", "首家所出的牌须为同一花色。"),
-    Reason.THROW_NOT_ALLOWED: ("You cannot throw several components now.", "现在不能甩牌。"),
-    Reason.WRONG_PHASE: ("That cannot be done in this phase.", "当前阶段不能这样做。"),
-    Reason.NOT_YOUR_TURN: ("It is not your turn.", "还没有轮到您。"),
-    Reason.NOT_DRAWN_YET: ("You have not drawn {card} yet.", "您还没有摸到 {card}。"),
-    Reason.NOT_A_DECLARATION: ("These cards declare nothing.", "这些牌不能亮主。"),
-    Reason.NOT_STRONG_ENOUGH: ("The standing declaration is stronger.", "不足以反已亮的主。"),
-    Reason.MUST_NOT_COUNTER_OWN: ("You cannot counter your own declaration.", "不能自反。"),
-    Reason.NOT_ALLOWED_TO_DECLARE: ("You may not declare now.", "现在轮不到您报主。"),
-    Reason.ALREADY_SHOWN: ("You have shown this in this deal already.", "本局您已这样亮过。"),
-    Reason.ALREADY_PASSED: ("You have passed already.", "您已经不叫。"),
-    Reason.LOCKED: ("Trump is locked; only no-trump counters it.", "已经定主，只有无主可反。"),
+    Reason.MUST_FOLLOW_SHAPE: (
+        "Follow the shape that was led: your hand can, and so must, play {owed}.",
+        "要跟牌型：您手里有，须跟出 {owed}。",
+    ),
+    Reason.MIXED_SUITS: (
+        "A lead is of one suit; level cards and jokers count as trumps.",
+        "首家只能出同一门花色的牌；级牌和王都算主牌。",
+    ),
+    Reason.THROW_NOT_ALLOWED: (
+        "A throw is not allowed now; lead one single, group or tractor.",
+        "现在不能甩牌，请只出一组：单张、对子、拖拉机等。",
+    ),
+    Reason.WRONG_PHASE: ("That cannot be done at this point of the game.", "牌局进行到这里，不能这样做。"),
+    Reason.NOT_YOUR_TURN: ("It is not your turn yet.", "还没轮到您。"),
+    Reason.NOT_DRAWN_YET: ("You have not drawn {card} yet.", "您还没摸到 {card}。"),
+    Reason.NOT_A_DECLARATION: (
+        "Under these rules these cards declare nothing.",
+        "按这张桌的规则，这些牌不能亮主。",
+    ),
+    Reason.NOT_STRONG_ENOUGH: (
+        "This does not beat the declaration that stands; show something stronger.",
+        "压不过已亮的主，要亮更强的牌才行。",
+    ),
+    Reason.MUST_NOT_COUNTER_OWN: (
+        "The standing declaration is yours; these rules do not let you change it.",
+        "现在的主是您亮的，按规则不能自己改。",
+    ),
+    Reason.NOT_ALLOWED_TO_DECLARE: (
+        "Your side may not declare now; the declaring side comes first.",
+        "现在还不能由您报主，庄家方先报。",
+    ),
+    Reason.ALREADY_SHOWN: (
+        "You have shown these cards in this deal; they count only once.",
+        "这一局您已经亮过这些牌，不能再亮一次。",
+    ),
+    Reason.ALREADY_PASSED: (
+        "You have passed; you may speak again when somebody declares.",
+        "您已经表示不亮；有人再亮主时您才能再亮。",
+    ),
+    Reason.LOCKED: ("Trump is locked; only no-trump counters it.", "已经定主，只能用无主来反。"),
     Reason.BURY_WRONG_COUNT: ("Bury exactly {count} cards.", "须扣 {count} 张底牌。"),
-    Reason.BURY_TOO_MANY_POINTS: ("Bury at most {count} points.", "底牌最多扣 {count} 分。"),
-    Reason.NO_MUTINY: ("You cannot call a mutiny.", "现在不能暴动。"),
+    Reason.BURY_TOO_MANY_POINTS: (
+        "At most {count} points may be buried.",
+        "底牌里最多只能扣 {count} 分。",
+    ),
+    Reason.NO_MUTINY: (
+        "You cannot call a mutiny: it is for attackers dealt too few points, before the first bury.",
+        "不能暴动：只有抓分方发到的分太少，并且在首次扣底之前才可以。",
+    ),
     Reason.UNKNOWN_TABLE: ("There is no such table.", "没有这张牌桌。"),
-    Reason.TABLE_FULL: ("The table is full.", "牌桌已满。"),
-    Reason.TABLE_CLOSED: ("The table is closed.", "牌桌已关闭。"),
-    Reason.SEAT_TAKEN: ("The seat is taken.", "座位已有人。"),
-    Reason.ALREADY_SEATED: ("You have a seat already.", "您已入座。"),
-    Reason.ALREADY_DONE: ("It is so already.", "已经是这样了。"),
-    Reason.NOT_SEATED: ("You have no seat here.", "您没有入座。"),
-    Reason.NOT_YOURS: ("That is not yours to do.", "您无权这样做。"),
-    Reason.CAP_REACHED: ("The table has reached its limit.", "牌桌已达上限。"),
-    Reason.INSUFFICIENT_FUNDS: ("You need {amount} chips to sit down.", "入座至少需要 {amount} 筹码。"),
-    Reason.STALE_VERSION: ("The table has moved on; look again.", "牌局已有变化，请刷新。"),
-    Reason.COMMAND_ID_REUSED: ("This command id was used for something else.", "该指令编号已被使用。"),
-    Reason.UNAUTHENTICATED: ("Please sign in.", "请先登录。"),
-    Reason.RATE_LIMITED: ("Too many requests; slow down.", "请求过于频繁。"),
-    Reason.BUSY: ("Busy; try again in a moment.", "繁忙，请稍后再试。"),
-    Reason.UNAVAILABLE: ("Not available now; try again.", "暂时不可用，请重试。"),
-    Reason.CANNOT_RECORD: ("Nothing can be recorded now; nothing was done.", "暂时无法记录，操作未生效。"),
-    Reason.SLOW_READER: ("Your connection fell behind; resume.", "连接过慢，请重新接入。"),
-    Reason.DRAINING: ("This server is stopping; connect again.", "服务器正在停止，请重新连接。"),
-    Reason.INTERNAL: ("Something went wrong on our side.", "服务器内部错误。"),
+    Reason.TABLE_FULL: ("All four seats are taken.", "四个座位都有人了。"),
+    Reason.TABLE_CLOSED: ("This table is closed.", "这张牌桌已经关闭。"),
+    Reason.SEAT_TAKEN: ("Somebody sits there; choose another seat.", "这个座位有人了，请换一个。"),
+    Reason.ALREADY_SEATED: ("You sit at this table already.", "您已经坐在这张桌上了。"),
+    Reason.ALREADY_DONE: ("Nothing to do: it is so already.", "已经是这样了，不用再做。"),
+    Reason.NOT_SEATED: ("You have no seat at this table.", "您在这张桌上没有座位。"),
+    Reason.NOT_YOURS: ("You may not do that here.", "您不能在这里这样做。"),
+    Reason.CAP_REACHED: (
+        "This table has gone on for as long as a table can.",
+        "这张牌桌已经到了记录的上限。",
+    ),
+    Reason.INSUFFICIENT_FUNDS: (
+        "You need {amount} chips to sit down here.",
+        "在这里入座至少要有 {amount} 筹码。",
+    ),
+    Reason.STALE_VERSION: (
+        "The game has moved on since you decided; look again.",
+        "您决定之后牌局又有变化，请看过再出。",
+    ),
+    Reason.COMMAND_ID_REUSED: (
+        "This command id was used for something else; make a new one.",
+        "这个指令编号已用于别的操作，请换一个。",
+    ),
+    Reason.UNAUTHENTICATED: ("Please sign in again.", "请重新登录。"),
+    Reason.RATE_LIMITED: ("Too many requests; wait a moment.", "操作太频繁，请稍等。"),
+    Reason.BUSY: ("Very busy now; try again in a moment.", "现在很忙，请稍后再试。"),
+    Reason.UNAVAILABLE: (
+        "Out of reach for now; try the same again, it is done once at most.",
+        "暂时连不上；可以原样重试，不会重复执行。",
+    ),
+    Reason.CANNOT_RECORD: (
+        "Nothing can be recorded now, so nothing was done; try later.",
+        "暂时无法记录，操作没有生效，请稍后再试。",
+    ),
+    Reason.SLOW_READER: (
+        "Your connection fell behind; connect again to go on where you were.",
+        "连接太慢跟不上了；重新连接即可从原处继续。",
+    ),
+    Reason.DRAINING: ("This server is stopping; connect again.", "这台服务器正在停止，请重新连接。"),
+    Reason.INTERNAL: ("Something went wrong on our side.", "我们这边出了问题。"),
 }
 """(English, Chinese) templates of every reason."""
 
@@ -189,7 +251,11 @@ class _Shown(dict[str, str]):
 
 
 def message(reason: Reason, locale: str = "en", **details: object) -> str:
-    """The text of a refusal for a player; locale "zh…" gives Chinese, anything else English."""
+    """The text of a refusal for a player; locale "zh…" gives Chinese, anything else English.
+
+    Details named ``card`` and ``owed`` are told as people read them: ``♠10``, ``tractor of 2 pairs``.
+    """
+    language = language_of(locale)
     english, chinese = TEXTS[reason]
-    template = chinese if locale.lower().startswith("zh") else english
-    return template.format_map(_Shown({name: str(value) for name, value in details.items()}))
+    told = {name: detail_text(name, value, language) for name, value in details.items()}
+    return (chinese if language == "zh" else english).format_map(_Shown(told))

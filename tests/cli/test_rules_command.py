@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from services.cli.columns import pad, wrap
 from services.cli.main import main
-from services.cli.rules import language_of
+from services.cli.rules import locale_language
 from services.rules.presets import PRESETS
 
 WIDTH = 80
@@ -41,8 +41,8 @@ def test_language_comes_from_the_locale_unless_it_is_given():
     assert "牌与座位" in run("classic-2d", LANG="zh_CN.UTF-8")
     assert "Cards and players" in run("classic-2d", LANG="de_DE.UTF-8")
     assert "Cards and players" in run("classic-2d", "--lang", "en", LANG="zh_CN.UTF-8")
-    assert language_of({"LC_ALL": "C.UTF-8", "LANG": "zh_CN.UTF-8"}) == "en"
-    assert language_of({"LC_ALL": "", "LANG": "zh_TW"}) == "zh"
+    assert locale_language({"LC_ALL": "C.UTF-8", "LANG": "zh_CN.UTF-8"}) == "en"
+    assert locale_language({"LC_ALL": "", "LANG": "zh_TW"}) == "zh"
 
 
 def test_options_change_the_rules_told():

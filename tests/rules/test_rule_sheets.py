@@ -22,8 +22,9 @@ from services.rules.scoring import result
 from services.rules.sheet import LANGUAGES, sheet
 from services.rules.sheet.catalogue import NOTES, SOURCES, markdown
 from services.rules.sheet.examples import EXAMPLES
-from services.rules.sheet.said import Said, cards_text
+from services.rules.sheet.said import Said
 from services.rules.sheet.shapes import generic_ladder, ladder_of, leads_told
+from services.rules.shown import cards_text
 
 # Values of every option that are worth trying, in their JSON form.
 VALUES = {

@@ -11,7 +11,8 @@ from typing import Final
 
 from services.rules.options import RuleSet
 from services.rules.sheet import declaring, order, playing, scoring
-from services.rules.sheet.said import LANGUAGES, Example, Hand, Language, Paragraph, Said, Section
+from services.rules.sheet.said import LANGUAGES, Example, Hand, Paragraph, Said, Section
+from services.rules.shown import Language
 
 __all__ = ["LANGUAGES", "Example", "Hand", "Language", "Paragraph", "Said", "Section", "sheet"]
 

@@ -177,12 +177,11 @@ def last_trick(lead: str, *, when: When) -> Told:
 
 def _laid(level: str, plays: list[str], trump: str) -> dict[str, object]:
     laid = [cards_from(play) for play in plays]
-    idle = cards_from("D34679JQA" if trump == "B" else "C34679JQA")[: len(laid[0])]
+    idle = cards_from("D346789JQA" if trump == "B" else "C346789JQA")[: len(laid[0])]
     full = [*laid, *[idle] * (SEATS - len(laid))]
     return {"level": level, "trump": trump, "plays": full, "shown": len(laid)}
 
 
-_SEATS: Final = (("甲", "A"), ("乙", "B"), ("丙", "C"), ("丁", "D"))
 _SETTLED: Final = Said("{trump}，{declarer}坐庄。", "{trump}, {declarer} is declarer.")
 
 
@@ -194,17 +193,16 @@ def declare(level: str, *showings: tuple[int, str], when: When) -> Told:
     outcomes: list[Outcome] = []
     for accepted in product((True, False), repeat=len(shown)):
         refused = [number for number, good in enumerate(accepted) if not good]
-        outcomes.append(({"accepted": list(accepted)}, _refused_said(refused, showings)))
+        outcomes.append(({"accepted": list(accepted)}, _refused_said(refused, len(shown))))
     return Told(case, tuple(outcomes), when)
 
 
-def _refused_said(refused: list[int], showings: tuple[tuple[int, str], ...]) -> Said:
+def _refused_said(refused: list[int], of: int) -> Said:
     if not refused:
         return _SETTLED
-    if len(refused) == len(showings):
-        return Said("不算亮主。" if len(refused) == 1 else "都不算亮主。", "that declares nothing.")
-    last = len(refused) == 1 and refused[0] == len(showings) - 1
-    who = [_SEATS[showings[number][0]] for number in refused]
-    zh, en = "、".join(zh for zh, _ in who), " and ".join(en for _, en in who)
-    which = Said("后面亮的", "the last") if last else Said(f"{zh}亮的", f"what {en} shows")
-    return Said(f"{which.zh}不算；{_SETTLED.zh}", f"{which.en} does not count; {_SETTLED.en}")
+    if len(refused) == of:
+        return Said("不算亮主。" if of == 1 else "都不算亮主。", "that declares nothing.")
+    numbers = [str(number + 1) for number in refused]
+    zh, en = "、".join(numbers), " and ".join(numbers)
+    does = "does" if len(refused) == 1 else "do"
+    return Said(f"第 {zh} 次不算；{_SETTLED.zh}", f"no. {en} {does} not count; {_SETTLED.en}")

@@ -16,7 +16,8 @@ from services.rules.options import (
     Window,
 )
 from services.rules.presets import PRESETS
-from services.rules.sheet.said import Language, Said, listed
+from services.rules.sheet.said import Said, listed
+from services.rules.shown import Language
 
 SOURCES: Final[Mapping[str, Said]] = {
     "000": Said("讲一到四副牌各种打法的网页", "a page on games with one to four decks"),

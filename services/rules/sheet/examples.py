@@ -7,7 +7,7 @@ by itself: ``worked.py`` judges it under a rule set and tells the text of the an
 from collections.abc import Mapping
 from typing import Final
 
-from services.rules.options import Throws
+from services.rules.options import RuleSet, Throws
 from services.rules.sheet.cases import (
     Outcome,
     Told,
@@ -71,6 +71,11 @@ _ORDER: Final = (
 _OUT: Final = Said("10 是级牌，J 与 9 相邻", "the tens are out, so J and 9 are adjacent")
 _PRINTED: Final = Said("按牌面点数相邻", "by printed rank")
 
+
+def _triples(rules: RuleSet) -> bool:
+    return tractors(rules) and rules.copies >= 3
+
+
 _SHAPES: Final = (
     # 000 §3.1.2
     shape("T", "HKKQQ"),
@@ -99,10 +104,10 @@ _SHAPES: Final = (
     shape("3", "H2233", _PRINTED, when=by_rank),
     shape("3", "SAA22", Said("主牌里最小的", "the lowest of the trump suit"), when=by_rank),
     # 001, 002
-    shape("5", "H333444", when=several(3)),
-    shape("5", "H444666", Said("5 是级牌，4 与 6 相邻", "the fives are out"), when=several(3)),
-    shape("5", "S555 H555", Said("主级牌接副级牌", "main and off level"), when=several(3)),
-    shape("5", "S555 H555", trump="NT", when=several(3)),
+    shape("5", "H333444", when=_triples),
+    shape("5", "H444666", Said("5 是级牌，4 与 6 相邻", "the fives are out"), when=_triples),
+    shape("5", "S555 H555", Said("主级牌接副级牌", "main and off level"), when=_triples),
+    shape("5", "S555 H555", trump="NT", when=_triples),
     # 000 §3.2.2
     cut("HK DK", ["2x1"], Said("一对红 K。", "a pair of red kings."), trump="B", copies=2),
     shape("T", "D7 H7 D8 H8", trump="B"),

@@ -142,10 +142,10 @@ def _groups(rules: RuleSet) -> Paragraph:
             "Every card exists once, so there are no pairs and no tractors: all are singles.",
         )
     names = [Said("两张相同的牌是对子", "Two identical cards are a pair")]
-    if rules.copies >= 3:
-        names.append(Said("三张是三张", "three a triple"))
+    if rules.copies == 3:
+        names.append(Said("三张相同的也成一组", "three a triple"))
     if rules.copies >= 4:
-        names.append(Said("四张是四张", "four a quad"))
+        names.append(Said("三张或四张相同的也各成一组", "three a triple, four a quad"))
     what = (
         Said("（同色同点才算相同）", " (identical means one colour and rank)")
         if rules.two_colour

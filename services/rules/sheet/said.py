@@ -5,15 +5,11 @@ A text is always both languages side by side, so that a translation can be wrong
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
-from services.rules.cards import RANK_LETTERS, is_joker, parse_card, rank_of, suit_of
+from services.rules.shown import Language, cards_text
 
-Language = Literal["zh", "en"]
 LANGUAGES: Final[tuple[Language, ...]] = ("zh", "en")
-
-SUIT_MARKS: Final = "♠♥♣♦"
-_JOKERS: Final = {"BJ": "大王", "LJ": "小王"}
 
 
 class Said(NamedTuple):
@@ -109,34 +105,9 @@ def listed(texts: list[Said] | tuple[Said, ...], zh: str = "、", en: str = ", "
     return Said(zh.join(text.zh for text in texts), en.join(text.en for text in texts))
 
 
-def rank_text(rank: int) -> str:
-    """A rank or level 0..12 as people write it."""
-    return RANK_LETTERS[rank].replace("T", "10")
-
-
 def times(count: int, singular: str, plural: str = "") -> str:
     """An English count: ``1 card``, ``2 cards``."""
     return f"{count} {singular if count == 1 else plural or singular + 's'}"
-
-
-def cards_text(cards: tuple[str, ...] | list[str], language: Language) -> str:
-    """Cards for a reader: a suit's mark once for cards in a row of that suit, jokers by name."""
-    told: list[str] = []
-    last = ""
-    for text in cards:
-        card = parse_card(text)
-        if is_joker(card):
-            told.append((" " if told else "") + (_JOKERS[text] if language == "zh" else text))
-            last = "joker"
-            continue
-        mark, rank = SUIT_MARKS[suit_of(card)], rank_text(rank_of(card))
-        if mark != last:
-            told.append((" " if told else "") + mark)
-        elif "10" in {rank, told[-1]}:
-            told.append(" ")
-        told.append(rank)
-        last = mark
-    return "".join(told)
 
 
 def cards_said(cards: tuple[str, ...] | list[str]) -> Said:

@@ -5,8 +5,9 @@ from typing import Final
 
 from services.rules.level_tables import LevelTable
 from services.rules.options import MatchEnd, Multiplier, RuleSet
-from services.rules.sheet.said import Paragraph, Said, Section, listed, plain, rank_text, times
+from services.rules.sheet.said import Paragraph, Said, Section, listed, plain, times
 from services.rules.sheet.worked import worked
+from services.rules.shown import rank_text
 
 _ESCAPE_STAKES: Final = 8
 

@@ -7,32 +7,16 @@ from typing import Final
 from services.rules.ladders import LADDERS, Ladder, Shape, Step
 from services.rules.options import Preference, RuleSet
 from services.rules.sheet.said import Said
+from services.rules.shown import group_text, number_text, run_text, shape_text
 
-_GROUPS: Final = {
-    1: Said("单张", "single"),
-    2: Said("对子", "pair"),
-    3: Said("三张", "triple"),
-    4: Said("四张", "quad"),
-}
 _COUNTED: Final = {2: "对", 3: "组三张", 4: "组四张"}
-_NUMBERS: Final = "零一两三四五六七八九"
-_RUNS: Final = {2: "连对", 3: "连三张", 4: "连四张"}
 _ENUMERATED: Final = 6
 """A ladder that no source prints is told step by step for leads of at most so many cards."""
 
 
 def shape_said(shape: Shape) -> Said:
     """The name of a component: ``pair``, ``tractor of 3 pairs``."""
-    width, length = shape
-    group = _GROUPS[width]
-    if length == 1:
-        return group
-    return Said(f"{_number(length)}{_RUNS[width]}", f"tractor of {length} {group.en}s")
-
-
-def _number(count: int) -> str:
-    """A Chinese count; from ten on in digits."""
-    return _NUMBERS[count] if count < len(_NUMBERS) else f"{count} "
+    return Said(shape_text(*shape, "zh"), shape_text(*shape, "en"))
 
 
 def _plural(name: str) -> str:
@@ -105,9 +89,9 @@ def _groups_said(groups: tuple[Shape, ...], cards: int) -> Said:
     for (width, length), count in Counter(groups).items():
         name = shape_said((width, length))
         if length == 1:
-            zh.append(f"{_number(count)}{_COUNTED[width]}")
+            zh.append(f"{number_text(count)}{_COUNTED[width]}")
         else:
-            zh.append(name.zh if count == 1 else f"{_number(count)}副{name.zh}")
+            zh.append(name.zh if count == 1 else f"{number_text(count)}副{name.zh}")
         en.append(f"a {name.en}" if count == 1 else f"{count} {_plural(name.en)}")
     loose = cards - sum(width * length for width, length in groups)
     if loose:
@@ -119,8 +103,8 @@ def _groups_said(groups: tuple[Shape, ...], cards: int) -> Said:
 def larger_said(rules: RuleSet) -> Said:
     """The order of components, larger first (RULES §3)."""
     widths = range(rules.copies, 1, -1)
-    zh = [_RUNS[width] for width in widths] if rules.tractors else []
-    en = [f"tractors of {_GROUPS[width].en}s" for width in widths] if rules.tractors else []
-    zh += [_GROUPS[width].zh for width in (*widths, 1)]
-    en += [f"{_GROUPS[width].en}s" for width in (*widths, 1)]
+    zh = [run_text(width) for width in widths] if rules.tractors else []
+    en = [f"tractors of {group_text(width, 'en')}s" for width in widths] if rules.tractors else []
+    zh += [group_text(width, "zh") for width in (*widths, 1)]
+    en += [f"{group_text(width, 'en')}s" for width in (*widths, 1)]
     return Said(" > ".join(zh), " > ".join(en))

@@ -14,7 +14,8 @@ from services.rules.judge_fields import CaseError, System
 from services.rules.options import RuleSet
 from services.rules.sheet.cases import Told
 from services.rules.sheet.examples import EXAMPLES
-from services.rules.sheet.said import NOTHING, Example, Hand, Said, cards_said, rank_text
+from services.rules.sheet.said import NOTHING, Example, Hand, Said, cards_said
+from services.rules.shown import rank_text
 
 _TRUMPS: Final = {
     "S": Said("主黑桃 ♠", "trump ♠"),
