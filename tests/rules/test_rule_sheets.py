@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from itertools import chain
 
 import pytest
@@ -283,3 +284,24 @@ def test_every_preset_is_in_the_catalogue():
 def test_cards_for_readers():
     assert cards_text(["HK", "HK", "ST", "ST", "S9", "BJ", "LJ", "DA"], "en") == "♥KK ♠10 10 9 BJ LJ ♦A"
     assert cards_text(["BJ", "HT"], "zh") == "大王 ♥10"
+
+
+@pytest.mark.parametrize("decks", [1, 2, 3, 4])
+@pytest.mark.parametrize("multiplier", ["titanic", "closed"])
+def test_multipliers_told_are_those_that_count(multiplier, decks):
+    """Groups of each width, and tractors of two of them."""
+    base = PRESETS[{1: "classic-1d", 2: "classic-2d", 3: "classic-3d", 4: "bigkitty-4d"}[decks]]
+    rules = base.with_overrides({"multiplier": multiplier})
+    (section,) = (section for section in sheet(rules) if section.key == "kitty")
+    told = " ".join(
+        [p.said.en for p in section.paragraphs] + [s.en for p in section.paragraphs for s in p.steps]
+    )
+    order = rules.engine().order(0, 4)
+    for width, name in list(enumerate(["single", "pair", "triple", "quad"], 1))[:decks]:
+        group, after = bytes([14] * width), bytes([15] * width)
+        assert re.search(rf"\b{name}:? {order.multiplier([group])}\b", told)
+        if width > 1 and multiplier == "closed":
+            assert f"tractor of {name}s {order.multiplier([group + after])}" in told
+        elif width > 1:
+            assert f"tractor of {name}s: 2 × {width} to" in told
+            assert order.multiplier([group + after]) == 2 * width**2

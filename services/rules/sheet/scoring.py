@@ -7,7 +7,7 @@ from services.rules.level_tables import LevelTable
 from services.rules.options import MatchEnd, Multiplier, RuleSet
 from services.rules.sheet.said import Paragraph, Said, Section, listed, plain, times
 from services.rules.sheet.worked import worked
-from services.rules.shown import rank_text
+from services.rules.shown import group_text, rank_text, run_text
 
 _ESCAPE_STAKES: Final = 8
 
@@ -51,34 +51,57 @@ def _multiplier(rules: RuleSet) -> Paragraph:
             return plain(
                 "最大一组有几张，就把 2 自乘几次：单张 2 倍，两张 4 倍，三张 8 倍，四张 16 倍，最多 64 倍。",
                 "Two to the power of the cards of the largest part: a single 2, two cards 4, three 8, "
-                "four 16, at "
-                "most 64.",
+                "four 16, "
+                "at most 64.",
             )
         case Multiplier.TITANIC:
             return Paragraph(
-                Said("取下面第一个符合的：", "The first of these that applies:"),
-                steps=(
-                    Said(
-                        "连三张：2 × 3 的（组数）次方", "tractor of triples: 2 × 3 to the power of its groups"
-                    ),
-                    Said("三张：6 倍", "triple: 6"),
-                    Said("连对：2 × 2 的（对数）次方", "tractor of pairs: 2 × 2 to the power of its pairs"),
-                    Said("对子：4 倍", "pair: 4"),
-                    Said("单张：2 倍", "single: 2"),
-                ),
+                Said("取下面第一个符合的：", "The first of these that applies:"), steps=_titanic(rules)
             )
         case Multiplier.CLOSED:
-            return plain(
-                "看最大一组：单张 2 倍，对子 4 倍，三张 6 倍，四张 8 倍"
-                + ("；连对 8 倍，连三张 16 倍，不论多长。" if rules.tractors else "。"),
-                "By the largest part: single 2, pair 4, triple 6, quad 8"
-                + ("; tractor of pairs 8, of triples 16, of any length." if rules.tractors else "."),
-            )
+            return _by_shape(rules)
         case _:
             return plain(
-                "看最大一组：单张 2 倍，对子 4 倍，连对为 4 × 对数。",
-                "By the largest part: single 2, pair 4, a tractor 4 for each of its pairs.",
+                "最大一组每张牌 2 倍：单张 2 倍，对子 4 倍，连对为 4 × 对数。",
+                "2 for each card of the largest part: single 2, pair 4, a tractor 4 for each of its pairs.",
             )
+
+
+def _titanic(rules: RuleSet) -> tuple[Said, ...]:
+    """Wider parts first, of one width tractors first."""
+    steps = []
+    for width in range(rules.copies, 1, -1):
+        name = Said(group_text(width, "zh"), group_text(width, "en"))
+        if rules.tractors:
+            run = Said(
+                f"{run_text(width)}：2 × {width} 的（组数）次方",
+                f"tractor of {name.en}s: 2 × {width} to the power of its {name.en}s",
+            )
+            steps.append(run)
+        steps.append(Said(f"{name.zh}：{2 * width} 倍", f"{name.en}: {2 * width}"))
+    return (*steps, Said("单张：2 倍", "single: 2"))
+
+
+def _by_shape(rules: RuleSet) -> Paragraph:
+    runs = {2: 8, 3: 16, 4: 32}
+    widths = range(1, rules.copies + 1)
+    told = [
+        Said(f"{group_text(width, 'zh')} {2 * width} 倍", f"{group_text(width, 'en')} {2 * width}")
+        for width in widths
+    ]
+    tractors = [
+        Said(f"{run_text(width)} {runs[width]} 倍", f"tractor of {group_text(width, 'en')}s {runs[width]}")
+        for width in widths
+        if width > 1 and rules.tractors
+    ]
+    groups = listed(told, zh="，")
+    if not tractors:
+        return plain(f"看最大一组：{groups.zh}。", f"By the largest part: {groups.en}.")
+    joined = listed(tractors, zh="，")
+    return plain(
+        f"看最大一组：{groups.zh}；{joined.zh}，不论多长。",
+        f"By the largest part: {groups.en}; {joined.en}, of any length.",
+    )
 
 
 # -------------------------------------------------------------------------------------------------- levels
