@@ -90,17 +90,24 @@ class Bots:
 
 
 def _channel(config: BotConfig) -> grpc.aio.Channel:
-    host, _ = split_address(config.table)
-    options = (("grpc.keepalive_time_ms", 45_000), ("grpc.max_reconnect_backoff_ms", 300))
+    """A channel to all the table services: called in turn, so that the loss of one stops nobody."""
+    addresses = [address.strip() for address in config.table.split(",")]
+    hosts = [split_address(address)[0] for address in addresses]
+    target = addresses[0] if len(addresses) == 1 else "ipv4:" + ",".join(addresses)
+    options = (
+        ("grpc.lb_policy_name", "round_robin"),
+        ("grpc.keepalive_time_ms", 45_000),
+        ("grpc.max_reconnect_backoff_ms", 300),
+    )
     if config.table_ca:
         try:
             roots = Path(config.table_ca).read_bytes()
         except OSError as error:
             raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
-        return grpc.aio.secure_channel(config.table, grpc.ssl_channel_credentials(roots), options)
-    if not is_loopback(host):
-        raise ConfigError(f"{config.table} is not on this machine: --table-ca is required")
-    return grpc.aio.insecure_channel(config.table, options)
+        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(roots), options)
+    if not all(is_loopback(host) for host in hosts):
+        raise ConfigError(f"{config.table} is not all on this machine: --table-ca is required")
+    return grpc.aio.insecure_channel(target, options)
 
 
 def _version() -> str:

@@ -10,7 +10,9 @@ from services.shell.config import ServiceConfig, Setting
 class BotConfig(ServiceConfig):
     """Settings of the bot service."""
 
-    table: Annotated[str, Setting("address of the table service, host:port")] = "127.0.0.1:7433"
+    table: Annotated[
+        str, Setting("table services as host:port; several, as IP addresses, separated by commas")
+    ] = "127.0.0.1:7433"
     table_ca: Annotated[
         str, Setting("certificates (PEM) to trust for it; empty: no TLS, on this machine only")
     ] = ""

@@ -148,7 +148,7 @@ class House:
     Attributes:
         nats: the nats-server.
         replicas: the table services.
-        bots: the bot service, which calls the first replica.
+        bots: the bot service, which calls all replicas in turn.
         keys: the private keys of the issuers, by their names.
         passwords: of NATS' users.
     """
@@ -183,7 +183,7 @@ class House:
         self.replicas = [Service("table", folder, env_of_tables, number) for number in range(replicas)]
         env_of_bots = {
             "SHENGJI_NATS": self.nats_url("bot"),
-            "SHENGJI_TABLE": self.replicas[0].address,
+            "SHENGJI_TABLE": ",".join(replica.address for replica in self.replicas),
             "SHENGJI_THINK_MS": str(think_ms),
         }
         self.bots = Service("bot", folder, env_of_bots)
