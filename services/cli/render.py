@@ -62,7 +62,7 @@ class MatchPrinter:
         self._order: Order | None = None
         self._level = 0
         self._declarer: int | None = None
-        self._trick: list[tuple[int, bytes, bytes]] = []
+        self._trick: list[tuple[int, bytes, bytes, Sequence[int]]] = []
         self._tricks = 0
         self._kitty = b""
         self.scores: list[DealScored] = []
@@ -172,7 +172,7 @@ class MatchPrinter:
     def _on_cards_played(self, event: CardsPlayed) -> None:
         cards = cards_from_wire(event.cards)
         self._remove(event.seat, cards)
-        self._trick.append((event.seat, cards, cards_from_wire(event.attempted)))
+        self._trick.append((event.seat, cards, cards_from_wire(event.attempted), event.blocked_by))
 
     def _on_trick_taken(self, event: TrickTaken) -> None:
         self._tricks += 1
@@ -181,15 +181,16 @@ class MatchPrinter:
         if event.points:
             tail.append(f" +{event.points}")
         tail.append(f"  ({event.attackers_points})", style="dim")
-        wide = max(len(cards) for _, cards, _ in self._trick) > _WIDE_PLAY
+        wide = max(len(cards) for _, cards, _, _ in self._trick) > _WIDE_PLAY
         line = head
-        for seat, cards, attempted in self._trick:
+        for seat, cards, attempted, blocked_by in self._trick:
             shown = Text(f"{SEAT_NAMES[seat][0]} ", style="reverse" if seat == event.seat else "dim")
             shown.append(self._cards(self._sorted(cards)))
             if attempted:
                 shown.append(" (throw of ")
                 shown.append(self._cards(self._sorted(attempted)))
-                shown.append(" failed)")
+                blockers = " and ".join(SEAT_NAMES[blocker] for blocker in blocked_by)
+                shown.append(f" failed, blocked by {blockers})" if blockers else " failed)")
             if wide or attempted:
                 self._line(line + shown)
                 line = Text("    ")

@@ -37,6 +37,7 @@ __all__ = [
     "Preference",
     "RuleError",
     "RuleSet",
+    "ThrowBlockers",
     "Throws",
     "Window",
 ]
@@ -78,6 +79,15 @@ class ForcedComponent(StrEnum):
     """D4."""
     SMALLEST = "smallest"
     """Of those that can be beaten: fewest cards first, then the lowest."""
+
+
+class ThrowBlockers(StrEnum):
+    """Whether the table is told who blocked a failed throw; no source says so."""
+
+    HIDDEN = "hidden"
+    SHOWN = "shown"
+    """``CardsPlayed.blocked_by`` names at once every seat that can beat the component played; where D4 forces
+    one that nobody beats, those that can beat another part of the throw."""
 
 
 class Overruff(StrEnum):
@@ -174,6 +184,7 @@ class RuleSet:
         keep_groups_whole: an obligation leaves wider groups whole (RULES §5, 002).
         throws: when several components may be led.
         forced_component: what a failed throw plays.
+        throw_blockers: whether the table is told who blocked a failed throw.
         throw_fine_points: points per returned card against the thrower's side.
         failed_throw_quarters: quarters of the base stake, each rounded down, that a failed throw costs for
             each opponent (D6: 1).
@@ -220,6 +231,7 @@ class RuleSet:
     keep_groups_whole: bool = False
     throws: Throws = Throws.STANDARD
     forced_component: ForcedComponent = ForcedComponent.LOWEST_BEATABLE
+    throw_blockers: ThrowBlockers = ThrowBlockers.HIDDEN
     throw_fine_points: int = 0
     failed_throw_quarters: int = 0
     wider_beats: bool = False

@@ -100,6 +100,32 @@ def test_a_failed_throw_plays_the_component_that_is_beaten_and_shows_the_rest():
     assert scene.phase.to_move == 1
 
 
+@pytest.mark.parametrize(("leader", "blocked_by"), [(0, [2, 3]), (2, [3, 0])])
+def test_a_table_may_be_told_who_blocked_a_throw(leader, blocked_by):
+    """In turn order: every seat that beats the component played, not one that beats another part only."""
+    hands = ["H9 H8 H8 H4 H4 C3", "HJ H3 C4 C6 C7 C8", "H5 H5 C4 C6 C7 C8", "H7 H7 C4 C6 C7 C8"]
+    hands[0], hands[leader] = hands[leader], hands[0]
+    scene = in_tricks(*hands, leader=leader, throw_blockers="shown")
+    lay(scene, leader, "H9 H8 H8 H4 H4")
+    assert list(scene.event("cards_played").blocked_by) == blocked_by
+
+
+def test_the_blockers_of_a_part_that_nobody_beats_are_those_of_the_others():
+    """D4 plays the lowest component, which stands here."""
+    scene = in_tricks(
+        "HQ H4 H4 C3", "HA C4 C6 C7", "H3 H7 C4 C6", "S3 S4 C4 C6", rules="closed-2d", throw_blockers="shown"
+    )
+    lay(scene, 0, "HQ H4 H4")
+    played = scene.event("cards_played")
+    assert (list(played.cards), list(played.blocked_by)) == (cards_to_wire(cards("H4 H4")), [1])
+
+
+def test_who_blocked_is_not_told_of_a_throw_that_stands():
+    scene = in_tricks("HA HK HK C3", "H3 H4 H5 C4", "H6 H7 H8 C6", "S3 S4 S5 C7", throw_blockers="shown")
+    lay(scene, 0, "HA HK HK")
+    assert list(scene.event("cards_played").blocked_by) == []
+
+
 @pytest.mark.parametrize(("leader", "fines"), [(0, 40), (1, -40)])
 def test_a_fine_for_a_failed_throw_goes_against_the_throwers_side(leader, fines):
     hands = ["HJ H3 C4 C6 C7 C8"] * 4

@@ -137,6 +137,7 @@ def test_options_that_set_presets_apart():
 def test_options_off_in_all_presets():
     for rules in PRESETS.values():
         assert rules.throw_fine_points == 0
+        assert rules.throw_blockers == "hidden"
         assert rules.forced_component != "smallest"
         assert rules.bury_points_max is None
         assert rules.hook_back == rules.stop_levels == ()
@@ -182,6 +183,7 @@ def test_options_off_in_all_presets():
         ("classic-2d", {"permanent_twos": 1}, "permanent_twos"),
         ("classic-2d", {"throws": "sometimes"}, "throws"),
         ("classic-2d", {"throws": None}, "throws"),
+        ("classic-2d", {"throw_blockers": True}, "throw_blockers"),
         ("classic-2d", {"ladders": "classic-5d"}, "ladders"),
         ("classic-2d", {"throw_fine_points": -5}, "throw_fine_points"),
         ("classic-2d", {"bury_points_max": -1}, "bury_points_max"),
@@ -210,6 +212,7 @@ def test_the_impossible_is_refused_by_name(name, overrides, option):
     [
         ("classic-2d", {"match_end": "pass_ace", "hook_back": ["A", "J"]}),
         ("classic-2d", {"match_end": "loop", "deals": 8}),
+        ("classic-2d", {"throw_blockers": "shown"}),
         ("classic-2d", {"kitty": 0, "fallback": "no_trump", "multiplier": "last_trick"}),
         ("classic-2d", {"bury_points_max": 0, "throw_fine_points": 10, "stop_levels": ["5", "T", "K"]}),
         ("closed-4d", {"tractors": True, "throws": "standard", "multiplier": "power"}),

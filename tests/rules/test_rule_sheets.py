@@ -36,6 +36,7 @@ VALUES = {
     "ladders": list(LADDERS),
     "throws": ["standard", "only_when_others_void", "not_when_others_void", "none"],
     "forced_component": ["lowest_beatable", "lowest", "smallest"],
+    "throw_blockers": ["hidden", "shown"],
     "throw_fine_points": [0, 5, 10],
     "failed_throw_quarters": [0, 1, 2],
     "overruff": ["largest_component", "highest_card"],
@@ -90,7 +91,7 @@ def changes_nothing(rules: RuleSet, name: str, changed: RuleSet) -> bool:
             return rules.copies < 3
         case "wider_beats":
             return not tractors or rules.copies < 3
-        case "forced_component" | "throw_fine_points" | "failed_throw_quarters":
+        case "forced_component" | "throw_blockers" | "throw_fine_points" | "failed_throw_quarters":
             return not can_fail
         case "overruff":
             return rules.throws is Throws.NONE

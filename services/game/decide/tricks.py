@@ -21,7 +21,7 @@ from services.game.wire import cards_to_wire
 from services.pb.event.v1 import event_pb2 as pb
 from services.rules.autoplay import automatic_follow, automatic_lead
 from services.rules.cards import counts_of
-from services.rules.options import Throws
+from services.rules.options import ThrowBlockers, Throws
 from services.rules.reasons import Reason
 
 _REASONS: Final = {
@@ -101,10 +101,24 @@ def _lead(state: Table, order: engine_ext.Order, phase: Tricks, cards: bytes, fa
         return (pb.Event(throw_refused=pb.ThrowRefused(seat=seat, cards=cards_to_wire(cards))),)
     if throw.played == cards:
         return laid(state, phase, cards, facts)
-    return laid(state, phase, throw.played, facts, attempted=cards)
+    shown = state.rules.throw_blockers is ThrowBlockers.SHOWN
+    blocked_by = _blocking_seats(seat, throw.blockers) if shown else ()
+    return laid(state, phase, throw.played, facts, attempted=cards, blocked_by=blocked_by)
 
 
-def laid(state: Table, phase: Tricks, cards: bytes, facts: Facts, attempted: bytes = b"") -> Events:
+def _blocking_seats(thrower: int, blockers: int) -> tuple[int, ...]:
+    """The engine's bits for the three other hands as seats, in turn order from the thrower on."""
+    return tuple((thrower + step) % SEATS for step in range(1, SEATS) if blockers >> (step - 1) & 1)
+
+
+def laid(
+    state: Table,
+    phase: Tricks,
+    cards: bytes,
+    facts: Facts,
+    attempted: bytes = b"",
+    blocked_by: tuple[int, ...] = (),
+) -> Events:
     """Cards are laid, and whatever follows from it: the trick is taken, the deal is scored.
 
     Args:
@@ -113,9 +127,12 @@ def laid(state: Table, phase: Tricks, cards: bytes, facts: Facts, attempted: byt
         cards: what the seat to move lays, ascending.
         facts: the next deal's seed, should this be the last play.
         attempted: the whole of a failed throw.
+        blocked_by: the seats that the table is told blocked it.
     """
     seat = phase.to_move
-    played = pb.CardsPlayed(seat=seat, cards=cards_to_wire(cards), attempted=cards_to_wire(attempted))
+    played = pb.CardsPlayed(
+        seat=seat, cards=cards_to_wire(cards), attempted=cards_to_wire(attempted), blocked_by=blocked_by
+    )
     events: Events = (pb.Event(cards_played=played),)
     plays = (*phase.trick, cards)
     if len(plays) < SEATS:

@@ -1,6 +1,6 @@
 """Sections on play: leading, following, winning (RULES §4-§6)."""
 
-from services.rules.options import ForcedComponent, Overruff, Preference, RuleSet, Throws
+from services.rules.options import ForcedComponent, Overruff, Preference, RuleSet, ThrowBlockers, Throws
 from services.rules.sheet.said import Paragraph, Said, Section, plain, run_on, times
 from services.rules.sheet.shapes import ladder_of, leads_told, shape_said, step_said
 from services.rules.sheet.worked import worked
@@ -91,7 +91,9 @@ def _failed(rules: RuleSet) -> list[Paragraph]:
             "lowest; the rest is taken back.",
         ),
     }[rules.forced_component]
-    told = [Paragraph(run_on(forced, Said("想甩的牌大家都看得到。", "All see what was tried.")))]
+    told = [
+        Paragraph(run_on(forced, Said("想甩的牌大家都看得到。", "All see what was tried."), _blockers(rules)))
+    ]
     if rules.throw_fine_points:
         told.append(
             plain(
@@ -113,6 +115,21 @@ def _failed(rules: RuleSet) -> list[Paragraph]:
             )
         )
     return told
+
+
+def _blockers(rules: RuleSet) -> Said | None:
+    """Who blocked a throw, where the table is told."""
+    if rules.throw_blockers is ThrowBlockers.HIDDEN:
+        return None
+    if rules.forced_component is ForcedComponent.LOWEST:
+        return Said(
+            "同时公布哪几家能管住打出的那一组；没有人能管住它时，公布哪几家能管住其他各组。",
+            "It is told at once which seats can beat the part played or, if nobody can, another part.",
+        )
+    return Said(
+        "同时公布哪几家能管住打出的那一组。",
+        "It is told at once which seats can beat the part played.",
+    )
 
 
 def following(rules: RuleSet) -> Section:
