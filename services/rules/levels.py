@@ -64,15 +64,24 @@ def next_declarer(declarer: int, result: Result) -> int:
     return (declarer + 1) % SEATS if result.attackers_take_over else partner_of(declarer)
 
 
-def steps(rules: RuleSet, level: int, up: int) -> int:
+def steps(rules: RuleSet, level: int, up: int, *, defended: bool) -> int:
     """How many of ``up`` levels a side at ``level`` really advances.
 
-    It ends on the first of ``stop_levels`` that it would pass, and at A unless the match loops.
+    It ends on the first of ``stop_levels`` and ``must_defend`` that it would pass, and at A unless the match
+    loops; it does not begin at one of ``must_defend`` that is not defended.
+
+    Args:
+        rules: match end, stop levels, levels to defend.
+        level: the side's level.
+        up: what the deal gave.
+        defended: the side has stayed in as declarers in a deal at its level.
     """
+    if level in rules.must_defend and not defended:
+        return 0
     if rules.match_end is not MatchEnd.LOOP:
         up = min(up, ACE - level)
     for step in range(1, up + 1):
-        if (level + step) % RANKS in rules.stop_levels:
+        if (level + step) % RANKS in (*rules.stop_levels, *rules.must_defend):
             return step
     return up
 
@@ -83,7 +92,7 @@ def after_deal(
     """The match after a scored deal.
 
     Args:
-        rules: match end, deals, stop levels, start level.
+        rules: match end, deals, stop levels, levels to defend, start level.
         match: the match before the deal.
         declarer: the seat that was declarer (not always the one that held the place: D11, D27).
         level: the level that was played.
@@ -95,8 +104,9 @@ def after_deal(
     """
     declarers = side_of(declarer)
     winners = 1 - declarers if result.attackers_take_over else declarers
+    defended = not result.attackers_take_over and level == match.levels[declarers]
     moved = [0, 0]
-    moved[winners] = steps(rules, match.levels[winners], result.gained)
+    moved[winners] = steps(rules, match.levels[winners], result.gained, defended=defended)
     if hooked:
         moved[declarers] = rules.start_level - match.levels[declarers]
         if (
@@ -109,12 +119,7 @@ def after_deal(
         deals=match.deals + 1,
         advanced=_add(match.advanced, moved),
     )
-    stayed_at_ace = (
-        rules.match_end is MatchEnd.PASS_ACE
-        and not result.attackers_take_over
-        and not hooked
-        and level == match.levels[declarers] == ACE
-    )
+    stayed_at_ace = rules.match_end is MatchEnd.PASS_ACE and defended and not hooked and level == ACE
     if stayed_at_ace or (rules.match_end is MatchEnd.REACH_ACE and after.levels[winners] == ACE):
         return replace(after, outcome=Outcome(winners))
     if rules.deals and after.deals >= rules.deals:

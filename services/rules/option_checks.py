@@ -42,7 +42,7 @@ def _out_of_range(rules: "RuleSet") -> Iterator[Fault]:
     for option, (low, high) in _RANGES.items():
         if not low <= getattr(rules, option) <= high:
             yield option, f"must be from {low} to {high}"
-    for option in ("hook_back", "stop_levels"):
+    for option in ("hook_back", "stop_levels", "must_defend"):
         if any(not 0 <= rank <= ACE for rank in getattr(rules, option)):
             yield option, "must be ranks 2 to A"
     if rules.ladders not in LADDERS:
@@ -94,8 +94,9 @@ def _declaring(rules: "RuleSet") -> Iterator[Fault]:
 
 
 def _scoring(rules: "RuleSet") -> Iterator[Fault]:
-    if ACE in rules.hook_back and rules.match_end == "reach_ace":
-        yield "hook_back", "nobody plays at A when reaching it wins (reach_ace)"
+    for option in ("hook_back", "must_defend"):
+        if ACE in getattr(rules, option) and rules.match_end == "reach_ace":
+            yield option, "nobody plays at A when reaching it wins (reach_ace)"
     if rules.start_level == ACE and rules.match_end == "reach_ace":
         yield "start_level", "A is already won when reaching it wins (reach_ace)"
     if rules.match_end == "loop" and not rules.deals:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from services.rules.options import RuleSet
 
 _LEVEL: Final = "start_level"
-_RANKS: Final = ("hook_back", "stop_levels")
+_RANKS: Final = ("hook_back", "stop_levels", "must_defend")
 _TABLE_KEYS: Final = {"declarers", "attackers", "step", "cap"}
 _NAME_LENGTH: Final = 40
 

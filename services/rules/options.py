@@ -215,6 +215,10 @@ class RuleSet:
         deals: a match ends after so many deals; 0 = no limit (D37).
         hook_back: ranks at which a kitty lost to level cards sends the declaring side to the start level.
         stop_levels: ranks that a side may not jump over.
+        must_defend: ranks that a side leaves upwards only by staying in as declarers in a deal at that level,
+            its own. No advance goes past one; what a side gains there as attackers, or in a deal at another
+            level, does not move it. It counts anew whenever the side stands there again (after a hook-back,
+            in a loop). No source has it.
         escape_fee: leaving in mid-match costs 8 base stakes (D15).
     """
 
@@ -261,6 +265,7 @@ class RuleSet:
     deals: int = 0
     hook_back: tuple[int, ...] = ()
     stop_levels: tuple[int, ...] = ()
+    must_defend: tuple[int, ...] = ()
     escape_fee: bool = False
 
     def __post_init__(self) -> None:

@@ -125,7 +125,41 @@ def test_stop_levels_are_not_jumped():
     assert (levels(after), after.outcome) == ("K2", None)
     loop = LOOP.with_overrides({"stop_levels": ["2"]})
     assert levels(played(loop, match("K", "2"), stay(3))) == "22"
-    assert steps(PASS.with_overrides({"stop_levels": ["2"]}), ACE, 3) == 0
+    assert steps(PASS.with_overrides({"stop_levels": ["2"]}), ACE, 3, defended=True) == 0
+
+
+def test_levels_to_defend_stop_an_advance_and_are_left_as_declarers_only():
+    rules = REACH.with_overrides({"must_defend": ["5", "K"]})
+    assert levels(played(rules, match("4", "2"), stay(3))) == "52"
+    assert levels(played(rules, match("2", "4"), out(3))) == "25"
+    assert levels(played(rules, match("5", "2"), stay(3))) == "82"
+    after = played(rules, match("2", "5"), out(3))
+    assert (levels(after), after.declarer, after.advanced) == ("25", 1, (0, 0))
+    assert played(rules, match("2", "K"), out(3)).outcome is None
+    assert levels(played(rules, match("Q", "2"), stay(3))) == "K2"
+    assert played(rules, match("K", "2"), stay(1)).outcome is Outcome.SIDE_0
+
+
+def test_a_level_is_defended_in_a_deal_at_that_level_only():
+    """The deal's level is not the declaring side's own where another seat became declarer (D11, D27)."""
+    rules = PASS.with_overrides({"must_defend": ["5"]})
+    before = match("5", "7")
+    assert levels(after_deal(rules, before, 0, LEVEL_INDEX["7"], stay(2))) == "57"
+    assert levels(after_deal(rules, before, 0, LEVEL_INDEX["5"], stay(2))) == "77"
+    assert levels(after_deal(rules, before, 1, LEVEL_INDEX["5"], stay(2))) == "59"
+
+
+def test_levels_to_defend_beside_the_other_hindrances():
+    both = PASS.with_overrides({"must_defend": ["5", "J"], "stop_levels": ["5", "8"], "hook_back": ["J"]})
+    assert levels(played(both, match("5", "2"), stay(4))) == "82"
+    assert levels(played(both, match("2", "5"), out(1))) == "25"
+    after = played(both, match("J", "J"), out(2), hooked=True)
+    assert levels(after) == "2J"
+    assert levels(played(both, match("J", "5"), stay(1), hooked=True)) == "25"
+    loop = LOOP.with_overrides({"must_defend": ["A", "2"]})
+    assert levels(played(loop, match("K", "A"), stay(3))) == "AA"
+    assert levels(played(loop, match("K", "A"), out(3))) == "KA"
+    assert levels(played(loop, match("A", "A"), stay(3))) == "2A"
 
 
 def test_hook_back_sends_the_declaring_side_to_the_start():
@@ -148,7 +182,12 @@ def test_hook_back_in_a_loop_counts_the_way_back():
 def test_a_match_never_leaves_its_bounds(name, totals, data):
     rules = preset(name)
     if data.draw(st.booleans()):
-        rules = rules.with_overrides({"stop_levels": data.draw(st.lists(st.sampled_from("23456789TJQKA")))})
+        rules = rules.with_overrides(
+            {
+                "stop_levels": data.draw(st.lists(st.sampled_from("23456789TJQKA"))),
+                "must_defend": data.draw(st.lists(st.sampled_from("23456789TJQK"))),
+            }
+        )
     now = begin(rules)
     for total in totals:
         declarer = data.draw(st.integers(0, 3)) if now.declarer is None else now.declarer

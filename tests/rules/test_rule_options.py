@@ -140,7 +140,7 @@ def test_options_off_in_all_presets():
         assert rules.throw_blockers == "hidden"
         assert rules.forced_component != "smallest"
         assert rules.bury_points_max is None
-        assert rules.hook_back == rules.stop_levels == ()
+        assert rules.hook_back == rules.stop_levels == rules.must_defend == ()
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,9 @@ def test_options_off_in_all_presets():
         ("classic-2d", {"hook_back": "J"}, "hook_back"),
         ("classic-2d", {"stop_levels": ["LJ"]}, "stop_levels"),
         ("classic-2d", {"stop_levels": [5]}, "stop_levels"),
+        ("classic-2d", {"must_defend": ["BJ"]}, "must_defend"),
+        ("classic-2d", {"must_defend": ["K", "A"]}, "must_defend"),
+        ("classic-2d", {"must_defend": None}, "must_defend"),
         ("classic-2d", {"start_level": "1"}, "start_level"),
         ("classic-2d", {"start_level": "A"}, "start_level"),
         ("classic-2d", {"match_end": "loop"}, "deals"),
@@ -212,7 +215,8 @@ def test_the_impossible_is_refused_by_name(name, overrides, option):
     [
         ("classic-2d", {"match_end": "pass_ace", "hook_back": ["A", "J"]}),
         ("classic-2d", {"match_end": "loop", "deals": 8}),
-        ("classic-2d", {"throw_blockers": "shown"}),
+        ("classic-2d", {"throw_blockers": "shown", "must_defend": ["5", "T", "K"]}),
+        ("basic-2d", {"must_defend": ["5", "A"], "stop_levels": ["5"], "hook_back": ["A"]}),
         ("classic-2d", {"kitty": 0, "fallback": "no_trump", "multiplier": "last_trick"}),
         ("classic-2d", {"bury_points_max": 0, "throw_fine_points": 10, "stop_levels": ["5", "T", "K"]}),
         ("closed-4d", {"tractors": True, "throws": "standard", "multiplier": "power"}),

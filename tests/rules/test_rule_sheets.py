@@ -57,6 +57,7 @@ VALUES = {
     "deals": [0, 8, 16],
     "hook_back": [[], ["J"], ["J", "Q"]],
     "stop_levels": [[], ["5"], ["5", "T"]],
+    "must_defend": [[], ["5"], ["5", "K"]],
 }
 OPTIONS = [field.name for field in dataclasses.fields(RuleSet) if field.name != "preset"]
 FLAGS = [field.name for field in dataclasses.fields(RuleSet) if field.type is bool]
