@@ -237,8 +237,8 @@ def _obstacles(rules: RuleSet) -> list[Paragraph]:
                 f"必须守住的级：{ranks.replace(', ', '、')}。升级不能跳过，遇到就停在那里；"
                 "只有坐庄打自己的这一级并守住才能往上升，作为抓分方所得的级不算；退下去以后再到，要重新守住。",
                 f"Levels that must be defended: {ranks}. No advance goes past one; it ends there. A side "
-                "leaves it upwards only by staying in as declarers in a deal at that level, its own; levels gained "
-                "there as attackers do not move it. Who comes to it again must defend it again.",
+                "leaves it upwards only by staying in as declarers in a deal at that level, its own; levels "
+                "gained there as attackers do not move it. Who comes to it again must defend it again.",
             )
         )
     if rules.hook_back:
