@@ -458,7 +458,7 @@ class Pace(_message.Message):
     declare_ms: _builtins.int
     """Declaring window after the last card. 0: it closes on four passes only. At most 600000."""
     mutiny_ms: _builtins.int
-    """Time to call a mutiny, under rules with it. 0: nobody can call one. At most 600000."""
+    """Time to call a mutiny or claim another redeal, under rules with them. 0: nobody can. At most 600000."""
     bury_ms: _builtins.int
     """Time to bury, 1000..600000."""
     turn_ms: _builtins.int
@@ -984,7 +984,9 @@ class CardsPlayed(_message.Message):
 
     @_builtins.property
     def blocked_by(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
-        """A failed throw: the seats that could beat the component played, where the rules tell them."""
+        """A failed throw: the seats that could beat the component played (or another, where nobody can), in turn order after
+        the thrower; only under rules with `throw_blockers` shown.
+        """
 
     def __init__(
         self,

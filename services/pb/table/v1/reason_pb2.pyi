@@ -82,7 +82,7 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     REASON_BURY_TOO_MANY_POINTS: _Reason.ValueType  # 27
     """More points than `bury_points_max`."""
     REASON_NO_MUTINY: _Reason.ValueType  # 28
-    """No mutiny can be called by this seat, with this hand, or now."""
+    """No redeal can be claimed by this seat, with this hand, or now."""
     REASON_UNKNOWN_TABLE: _Reason.ValueType  # 29
     """There is no such table."""
     REASON_TABLE_FULL: _Reason.ValueType  # 30
@@ -186,7 +186,7 @@ REASON_BURY_WRONG_COUNT: Reason.ValueType  # 26
 REASON_BURY_TOO_MANY_POINTS: Reason.ValueType  # 27
 """More points than `bury_points_max`."""
 REASON_NO_MUTINY: Reason.ValueType  # 28
-"""No mutiny can be called by this seat, with this hand, or now."""
+"""No redeal can be claimed by this seat, with this hand, or now."""
 REASON_UNKNOWN_TABLE: Reason.ValueType  # 29
 """There is no such table."""
 REASON_TABLE_FULL: Reason.ValueType  # 30

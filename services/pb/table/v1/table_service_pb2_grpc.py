@@ -159,7 +159,7 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CallMutiny(self, request, context):
-        """Call a mutiny, under rules with it.
+        """Call a mutiny or claim another redeal, under rules with them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -56,7 +56,7 @@ class TableServiceStub:
     Pass: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.PassRequest, _table_service_pb2.PassResponse]
     """Pass in the declaring window (or, under rules with them, on a mutiny or a counter)."""
     CallMutiny: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.CallMutinyRequest, _table_service_pb2.CallMutinyResponse]
-    """Call a mutiny, under rules with it."""
+    """Call a mutiny or claim another redeal, under rules with them."""
     Bury: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.BuryRequest, _table_service_pb2.BuryResponse]
     """Bury cards."""
     Counter: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.CounterRequest, _table_service_pb2.CounterResponse]
@@ -98,7 +98,7 @@ class TableServiceAsyncStub(TableServiceStub):
     Pass: _aio.UnaryUnaryMultiCallable[_table_service_pb2.PassRequest, _table_service_pb2.PassResponse]  # type: ignore[assignment]
     """Pass in the declaring window (or, under rules with them, on a mutiny or a counter)."""
     CallMutiny: _aio.UnaryUnaryMultiCallable[_table_service_pb2.CallMutinyRequest, _table_service_pb2.CallMutinyResponse]  # type: ignore[assignment]
-    """Call a mutiny, under rules with it."""
+    """Call a mutiny or claim another redeal, under rules with them."""
     Bury: _aio.UnaryUnaryMultiCallable[_table_service_pb2.BuryRequest, _table_service_pb2.BuryResponse]  # type: ignore[assignment]
     """Bury cards."""
     Counter: _aio.UnaryUnaryMultiCallable[_table_service_pb2.CounterRequest, _table_service_pb2.CounterResponse]  # type: ignore[assignment]
@@ -179,7 +179,7 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.CallMutinyRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_service_pb2.CallMutinyResponse, _abc.Awaitable[_table_service_pb2.CallMutinyResponse]]:
-        """Call a mutiny, under rules with it."""
+        """Call a mutiny or claim another redeal, under rules with them."""
 
     @_abc_1.abstractmethod
     def Bury(

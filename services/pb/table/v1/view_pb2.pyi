@@ -34,7 +34,7 @@ class _PhaseEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Phase.ValueType
     PHASE_DECLARING: _Phase.ValueType  # 2
     """Cards are drawn and declared; the declaring window may outlast the draw."""
     PHASE_MUTINY: _Phase.ValueType  # 3
-    """An attacker may call a mutiny."""
+    """A redeal may be claimed (a mutiny), by the attackers or, under rules with such redeals, by any seat."""
     PHASE_BURY: _Phase.ValueType  # 4
     """The declarer buries, or who countered buries again."""
     PHASE_COUNTER: _Phase.ValueType  # 5
@@ -58,7 +58,7 @@ PHASE_SEATING: Phase.ValueType  # 1
 PHASE_DECLARING: Phase.ValueType  # 2
 """Cards are drawn and declared; the declaring window may outlast the draw."""
 PHASE_MUTINY: Phase.ValueType  # 3
-"""An attacker may call a mutiny."""
+"""A redeal may be claimed (a mutiny), by the attackers or, under rules with such redeals, by any seat."""
 PHASE_BURY: Phase.ValueType  # 4
 """The declarer buries, or who countered buries again."""
 PHASE_COUNTER: Phase.ValueType  # 5
