@@ -20,7 +20,8 @@ from services.bot.situation import Situation
 from services.game.wire import stored_cards
 from services.pb.event.v1.event_pb2 import Difficulty
 from services.pb.table.v1.view_pb2 import Phase, TableView
-from services.rules.declaring import asked, may_call_mutiny
+from services.rules import mutiny
+from services.rules.declaring import asked
 from services.rules.options import RuleSet, Window
 
 STRONGER_THAN_RULES: Final = (Difficulty.DIFFICULTY_HARD, Difficulty.DIFFICULTY_MASTER)
@@ -110,7 +111,8 @@ def _declare(
 
 def _on_mutiny(view: TableView, rules: RuleSet, memory: Memory, easily: bool) -> Action:
     seat, hand = view.my_seat, stored_cards(view.hand)
-    if not may_call_mutiny(rules, view.declarer, seat, hand):
+    assert memory.order is not None, "trump is settled before a mutiny"
+    if not mutiny.may_call(rules, memory.order, view.declarer, seat, hand):
         return Pass()
     wanted = _generator(view).random() < 0.5 if easily else wants_redeal(memory, rules, hand)
     return CallMutiny() if wanted else Pass()

@@ -20,7 +20,7 @@ from services.rules.joker_backed import judge_counter, standing_of
 from services.rules.options import RuleSet
 
 CONTENT: Final = 1.25
-"""An attacker whose reach in trump and side winners come to this plays on, however few points it holds."""
+"""A seat whose reach in trump and side winners come to this plays on, however few points it holds."""
 TAKING: Final = 0.1
 """What the choice among the kitty's cards adds to the reach of who takes it."""
 _WINNER: Final = 0.08
@@ -28,7 +28,7 @@ _WINNER: Final = 0.08
 
 
 def wants_redeal(memory: Memory, rules: RuleSet, hand: bytes) -> bool:
-    """Whether an attacker that may call a mutiny had better do it: a strong hand wins what others hold.
+    """Whether a seat that may call a mutiny had better do it: a strong hand wins what others hold.
 
     Args:
         memory: the public memory; trump is settled.

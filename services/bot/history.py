@@ -13,6 +13,7 @@ from services.game.errors import CorruptLog
 from services.game.wire import rules_from_wire
 from services.pb.event.v1 import event_pb2 as pb
 from services.pb.log.v1.log_pb2 import Commit
+from services.rules import mutiny
 from services.rules.cards import SEATS
 from services.rules.joker_backed import counters_follow, next_to_counter
 from services.shell.log_store import Stored
@@ -131,9 +132,9 @@ class History:
             self.declaring, self.to_move, self._buried_by = True, None, None
         elif kind == "declaring_closed":
             self.declaring = False
-            # Under rules with it a mutiny may be called first, by either attacker.
-            mutiny = self.memory is not None and self.memory.rules.mutiny
-            self.to_move = None if mutiny else event.declaring_closed.declarer
+            # Under rules with it a mutiny may be called first, by any of several seats.
+            may_end = self.memory is not None and mutiny.is_possible(self.memory.rules)
+            self.to_move = None if may_end else event.declaring_closed.declarer
         elif kind == "kitty_taken":
             self.to_move = event.kitty_taken.seat
         elif kind == "buried":

@@ -153,7 +153,7 @@ class MatchPrinter:
 
     def _on_mutiny_called(self, event: MutinyCalled) -> None:
         shown = self._cards(self._sorted(cards_from_wire(event.cards)))
-        self._line(Text(f"  {SEAT_NAMES[event.seat]} calls a mutiny and shows ", style="bold") + shown)
+        self._line(Text(f"  {SEAT_NAMES[event.seat]} claims a redeal and shows ", style="bold") + shown)
         self._line(Text(f"  The deal is void; {SEAT_NAMES[event.declarer]} is dealt another as declarer."))
 
     def _on_countered(self, event: Countered) -> None:

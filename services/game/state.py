@@ -168,7 +168,7 @@ class Declaring:
 
 @dataclass(frozen=True, slots=True)
 class Mutiny:
-    """An attacker may call a mutiny, before the kitty is taken (rules with ``mutiny``)."""
+    """A redeal may be claimed, before the kitty is taken (rules with ``mutiny`` or other redeals)."""
 
     deal: Deal
     settled: Settled
@@ -176,7 +176,7 @@ class Mutiny:
     kitty: bytes | None
     """The cards left over, in deck order."""
     passes: int
-    """Bit s is set when attacker s has declined."""
+    """Bit s is set when seat s has declined."""
 
     def has_passed(self, seat: int) -> bool:
         """Whether a seat has declined."""

@@ -19,7 +19,7 @@ from services.game.state import (
     Table,
     Tricks,
 )
-from services.rules import declaring
+from services.rules import declaring, mutiny
 from services.rules.options import Window
 
 AUTO_PLAY_US: Final = 500_000
@@ -88,8 +88,8 @@ def asked(state: Table, phase: Declaring | Mutiny) -> tuple[int, ...]:
     """The seats that the declaring window, or a mutiny, still waits for, whatever they hold."""
     if isinstance(phase, Declaring):
         return declaring.asked(state.rules, phase.deal.as_declared(), phase.declarations)
-    attackers = declaring.attackers_of(phase.settled.declarer)
-    return tuple(seat for seat in attackers if not phase.has_passed(seat))
+    seats = mutiny.asked(state.rules, phase.settled.declarer)
+    return tuple(seat for seat in seats if not phase.has_passed(seat))
 
 
 def deadline_us(state: Table) -> int | None:

@@ -8,34 +8,26 @@ seat must have drawn (``must_hold``); who may see it is a matter of views (``sea
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 from engine_ext.codes import NO_TRUMP
 from services.rules import joker_backed, level_cards
-from services.rules.cards import SEATS, identity, points, trump_of
+from services.rules.cards import SEATS, identity, trump_of
 from services.rules.declarations import Deal, Declarations, Refusal, Standing
 from services.rules.options import Declaring, Fallback, FirstDeclarer, MatchDeclares, RuleSet
 from services.rules.reasons import Reason
 
 __all__ = [
-    "MUTINY_BELOW",
     "Deal",
     "Declarations",
     "Refusal",
     "Settled",
     "Standing",
     "asked",
-    "attackers_of",
     "judge_pass",
     "judge_showing",
-    "may_call_mutiny",
     "must_hold",
     "settle",
 ]
-
-
-MUTINY_BELOW: Final = 15
-"""A mutiny needs a hand with fewer points than this (003)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,19 +95,6 @@ def must_hold(state: Declarations, seat: int, cards: bytes) -> bytes:
     if standing is None or not standing.added or standing.adder != seat:
         return cards
     return bytes(sorted(standing.added + cards)) if set(cards) <= set(standing.added) else cards
-
-
-def may_call_mutiny(rules: RuleSet, declarer: int, seat: int, dealt: bytes) -> bool:
-    """Whether a seat with these dealt cards may claim a redeal: an attacker with under 15 points (D10).
-
-    That the window has closed and nobody has buried is for the caller.
-    """
-    return rules.mutiny and seat in attackers_of(declarer) and points(dealt) < MUTINY_BELOW
-
-
-def attackers_of(declarer: int) -> tuple[int, int]:
-    """The two seats against a declarer, ascending: those that a mutiny is open to."""
-    return (0, 2) if declarer % 2 else (1, 3)
 
 
 def settle(

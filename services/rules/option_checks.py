@@ -24,6 +24,9 @@ _RANGES: Final = {
 # Five, ten and king in four suits: the point cards of a deck, of which the four fives are the cheapest.
 _POINT_CARDS: Final = 12
 _FIVES: Final = 4
+# Of a deck: two jokers, the trump suit or colour, and the level cards outside it.
+_TRUMPS_OF_A_SUIT: Final = 2 + 13 + 3
+_TRUMPS_OF_A_COLOUR: Final = 2 + 26 + 2
 
 
 def first_fault(rules: "RuleSet") -> Fault | None:
@@ -64,6 +67,7 @@ def _cards(rules: "RuleSet") -> Iterator[Fault]:
     if rules.multiplier == "last_trick" and rules.kitty:
         yield "multiplier", "last_trick is for deals without a kitty"
     yield from _bury(rules)
+    yield from _redeal(rules)
 
 
 def _bury(rules: "RuleSet") -> Iterator[Fault]:
@@ -76,6 +80,15 @@ def _bury(rules: "RuleSet") -> Iterator[Fault]:
     fives = min(forced, _FIVES * rules.decks)
     if rules.bury_points_max < 5 * fives + 10 * (forced - fives):
         yield "bury_points_max", "a hand full of points could not be buried from"
+
+
+def _redeal(rules: "RuleSet") -> Iterator[Fault]:
+    # The fewest trumps of a deal with a trump suit are shared by four: were more asked for than an equal
+    # share, or than a hand has cards, somebody could claim a redeal in every such deal.
+    trumps = rules.decks * (_TRUMPS_OF_A_COLOUR if rules.two_colour else _TRUMPS_OF_A_SUIT)
+    most = min(trumps // SEATS, rules.hand_size)
+    if not 0 <= rules.redeal_few_trumps <= most:
+        yield "redeal_few_trumps", f"must be from 0 (nobody) to {most}, or no deal would ever stand"
 
 
 def _declaring(rules: "RuleSet") -> Iterator[Fault]:

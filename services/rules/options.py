@@ -208,6 +208,10 @@ class RuleSet:
         match_declares: when the holder of the turned card's twin becomes declarer.
         first_drawer: who draws first on later deals.
         mutiny: an attacker whose dealt hand has under 15 points may claim a redeal (RULES §7, D10).
+        redeal_no_points: any seat whose dealt hand has no points may claim a redeal, as by a mutiny. No
+            source has it.
+        redeal_few_trumps: any seat whose dealt hand has fewer trumps than this, when trump is first settled,
+            may claim a redeal, as by a mutiny; 0 = nobody. In no-trump it does not count. No source has it.
         bury_points_max: most points that may be buried; ``None`` = no limit.
         level_table: what the attackers' points are worth.
         start_level: the level of both sides at first (D22).
@@ -258,6 +262,8 @@ class RuleSet:
     match_declares: MatchDeclares = MatchDeclares.NEVER
     first_drawer: FirstDrawer = FirstDrawer.DECLARER
     mutiny: bool = False
+    redeal_no_points: bool = False
+    redeal_few_trumps: int = 0
     bury_points_max: int | None = None
     level_table: LevelTable
     start_level: int = 0

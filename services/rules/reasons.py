@@ -195,8 +195,8 @@ TEXTS: Final[Mapping[Reason, tuple[str, str]]] = {
         "底牌里最多只能扣 {count} 分。",
     ),
     Reason.NO_MUTINY: (
-        "You cannot call a mutiny: it is for attackers dealt too few points, before the first bury.",
-        "不能暴动：只有抓分方发到的分太少，并且在首次扣底之前才可以。",
+        "You cannot claim a redeal: it is for poor hands by the table's rules, before the first bury.",
+        "不能要求重发：只有本桌规则所说的差牌，并且在首次扣底之前才可以。",
     ),
     Reason.UNKNOWN_TABLE: ("There is no such table.", "没有这张牌桌。"),
     Reason.TABLE_FULL: ("All four seats are taken.", "四个座位都有人了。"),

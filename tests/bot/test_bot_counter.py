@@ -110,6 +110,31 @@ def test_a_mutiny_is_called_only_where_the_rules_allow_it(settled, tell):
     assert choose(mutiny_view(tell, POOR + " SK S5"), memory.rules, memory, 2) == Pass()
 
 
+def test_bots_claim_the_other_redeals_too_and_keep_what_no_source_names():
+    """Whole deals in memory; ``LocalBots`` raises at a refusal."""
+    rules = preset("classic-2d").with_overrides(
+        {
+            "kitty": 60,
+            "deals": 4,
+            "redeal_no_points": True,
+            "redeal_few_trumps": 3,
+            "bury_points_max": 100,
+            "throw_blockers": "shown",
+            "must_defend": ["2", "5"],
+        }
+    )
+    claims = set()
+    for seed in ("one", "two", "three"):
+        table = open_local(rules, SeededEntropy(seed), QUICK)
+        LocalBots(table, (2,) * 4).play()
+        events = [event for commit in table.commits for event in commit.events]
+        called = [event.mutiny_called for event in events if event.HasField("mutiny_called")]
+        claims |= {(claim.seat - claim.declarer) % 2 for claim in called}
+        assert not any(event.HasField("turn_expired") for event in events)
+        assert events[-1].HasField("match_ended")
+    assert claims == {0, 1}
+
+
 @pytest.mark.parametrize("difficulty", [1, 2])
 def test_short_hands_make_bots_call_mutinies_and_counter(difficulty):
     """Whole deals in memory with twelve cards each; ``LocalBots`` raises at a refusal."""

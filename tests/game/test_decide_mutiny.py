@@ -153,6 +153,30 @@ def test_other_systems_may_have_it_too(rules, after):
     assert isinstance(scene.phase, after)
 
 
+def test_any_seat_may_claim_a_redeal_where_the_rules_say_so():
+    few, many = "S3 HA H3 C4 C5", "S3 S4 HA H3 C4"
+    scene = in_mutiny(few, many, many, few, rules="classic-2d", redeal_few_trumps=2)
+    assert to_act(scene.state, scene.now_us) == (0, 1, 2, 3)
+    assert scene.refuses(call(scene, "bob")) is Reason.NO_MUTINY
+    assert scene.do(Pass("ann")) == ["passed"]
+    assert scene.refuses(call(scene, "ann")) is Reason.ALREADY_PASSED
+    assert scene.do(call(scene, "dan")) == ["mutiny_called"]
+    assert list(scene.event("mutiny_called").cards) == cards_to_wire(bytes(sorted(cards(few))))
+    assert (scene.state.match.deals, scene.state.match.declarer) == (0, 0)
+
+
+def test_the_declarer_too_may_claim_one_and_all_four_must_decline():
+    none = "S3 HA H3 C4 C6"
+    scene = in_mutiny(none, RICH, RICH, RICH, rules="classic-2d", redeal_no_points=True)
+    for player in ("bob", "dan", "cid"):
+        assert scene.do(Pass(player)) == ["passed"]
+    assert scene.do(call(scene, "ann")) == ["mutiny_called"]
+    scene = in_mutiny(RICH, RICH, RICH, none, rules="classic-2d", redeal_no_points=True)
+    scene.do(Pass("ann"))
+    assert scene.expire() == [*["turn_expired", "passed"] * 3, "kitty_taken"]
+    assert isinstance(scene.phase, Bury)
+
+
 def test_without_time_for_it_there_is_none():
     scene = dealt("tournament-2d", replace(PACE, draw_ms=0, mutiny_ms=0))
     for player in PLAYERS:

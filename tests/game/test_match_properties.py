@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.scene import drawn_cards
 
-from engine_ext.codes import CARDS
+from engine_ext.codes import CARDS, NO_TRUMP
 from services.game import chain, commands
 from services.game.commands import Refusal
 from services.game.decide import decide
@@ -49,6 +49,19 @@ MATCHES = {
     "tournament-2d in short": ("tournament-2d", {"kitty": 60}, 4),
     "classic-2d with mutinies": ("classic-2d", {"kitty": 68, "mutiny": True}, 2),
     "classic-4d with mutinies": ("classic-4d", {"mutiny": True}, 1),
+    "classic-2d with what no source names": (
+        "classic-2d",
+        {
+            "kitty": 36,
+            "throw_blockers": "shown",
+            "throw_fine_points": 10,
+            "redeal_no_points": True,
+            "redeal_few_trumps": 4,
+            "bury_points_max": 100,
+            "must_defend": ["2", "5", "K"],
+        },
+        3,
+    ),
 }
 """(preset, overrides, how many matches) by what they are called."""
 AUDIENCES = (*range(SEATS), SPECTATOR)
@@ -65,6 +78,7 @@ class Match:
         self.last_kitty = set()
         self.secrets = []
         self.declarer = None
+        self.settled = None
         self.told = drawn(self.state, self.table.now_us)
 
     @property
@@ -218,6 +232,9 @@ class Match:
                 self.secrets = [payload_seed(self.state)]
             if kind == "cards_played":
                 self.public |= {*payload.cards, *payload.attempted}
+                told = bool(payload.attempted) and self.state.rules.throw_blockers == "shown"
+                assert bool(payload.blocked_by) == told
+                assert payload.seat not in payload.blocked_by
             if kind == "throw_refused":
                 self.public |= {*payload.cards}
             if kind == "declared" and not self.state.rules.sealed:
@@ -227,14 +244,14 @@ class Match:
                 assert payload.seat == self.state.phase.seat
                 assert self.state.phase.settled.declarer == self.declarer
             if kind == "mutiny_called":
-                assert sum(CARD_POINTS[card - 1] for card in payload.cards) < 15
+                self.may_be_claimed(payload)
                 assert payload.declarer == self.state.match.declarer == self.declarer
-                assert (payload.seat - payload.declarer) % 2
                 assert payload.deal + 1 == self.state.next_seed.deal
                 self.public |= {*payload.cards}
                 self.secrets = []
             if kind == "declaring_closed":
                 self.declarer = payload.declarer
+                self.settled = (self.state.phase.deal.level, self.state.phase.settled.trump)
                 self.public |= {card for shown in payload.opened for card in shown.cards}
                 self.public |= {payload.turned_card} - {0}
             if kind == "deal_scored":
@@ -243,6 +260,20 @@ class Match:
                 self.secrets = []
             if kind in ("deal_voided", "table_closed"):
                 self.secrets = []
+
+    def may_be_claimed(self, called):
+        """A redeal is claimed with a hand, and by a seat, that the rules name."""
+        rules, points = self.state.rules, sum(CARD_POINTS[card - 1] for card in called.cards)
+        attacks = (called.seat - called.declarer) % 2
+        few = self.trumps_among(called.cards) < rules.redeal_few_trumps
+        assert (rules.mutiny and attacks and points < 15) or (rules.redeal_no_points and not points) or few
+
+    def trumps_among(self, cards):
+        """Trumps by the plain words of RULES §2; too many to claim anything in no-trump."""
+        level, trump = self.settled
+        if trump == NO_TRUMP:
+            return len(cards)
+        return sum(card > 52 or rank_of(card - 1) == level or (card - 1) // 13 == trump for card in cards)
 
     def cards_are_conserved(self):
         """All cards of the decks are in hands, on the table, taken, or buried; in four equal hands."""

@@ -1,10 +1,13 @@
 """Everything that can happen at a table is verified."""
 
+from itertools import combinations
+
 import pytest
 from support.recorded import Recorder, event_of, rechained, short_match, versions_of
 
 from services.game import chain, commands, verify, waits
 from services.game.decide import Refusal, decide
+from services.game.entropy import SeededEntropy
 from services.game.evolve import evolve
 from services.game.facts import Facts
 from services.game.keys import Keyring, seal_of
@@ -42,6 +45,38 @@ def test_seats_that_change_hands_discard_their_seeds():
     match.ready()
     match.deal()
     assert report_of(match).deals == {1: DealState.VERIFIED}
+
+
+def test_who_blocked_a_throw_is_verified():
+    match = Recorder("blocked", "classic-2d", throw_blockers="shown")
+    match.found(PLAYERS, Pace(draw_ms=0))
+    match.ready()
+    match.declare()
+    while not isinstance(match.state.phase, Tricks):
+        match.turn()
+    match.do(failing_throw(match))
+    match.deal()
+    assert report_of(match).deals == {1: DealState.VERIFIED}
+
+    def others(commits):
+        played = event_of(commits[0], "cards_played")
+        assert played.blocked_by
+        played.blocked_by[:] = [seat for seat in range(4) if seat not in (*played.blocked_by, played.seat)]
+
+    first = versions_of(match.log, "cards_played")[0]
+    report = verify.verify(match.table_id, rechained(match.log, others, first))
+    assert report.problem.version == first
+
+
+def failing_throw(match):
+    """A lead of two singles of one suit that somebody can beat."""
+    seat = match.state.phase.to_move
+    for pair in combinations(sorted(match.state.phase.hands[seat]), 2):
+        throw = commands.Play(PLAYERS[seat], match.state.version, bytes(pair))
+        answer = decide(match.state, throw, Facts(match.now_us, SeededEntropy("asking"), ""))
+        if not isinstance(answer, Refusal) and answer[0].cards_played.attempted:
+            return throw
+    raise AssertionError("no throw fails")
 
 
 def test_a_table_that_everybody_leaves_is_verified():

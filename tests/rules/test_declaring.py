@@ -13,7 +13,6 @@ from services.rules.declaring import (
     asked,
     judge_pass,
     judge_showing,
-    may_call_mutiny,
     must_hold,
     settle,
 )
@@ -245,15 +244,6 @@ def test_the_twin_holder_declares():
         settle(two_colour, FIRST_DEAL, Declarations(), KITTY, [b"", b"", parse_cards(["S4"]), b""]).declarer
         == 2
     )
-
-
-def test_mutiny():
-    rules = preset("tournament-2d")
-    poor, rich = parse_cards(["SK", "S2"]), parse_cards(["SK", "S5"])
-    assert may_call_mutiny(rules, 0, 1, poor)
-    assert not may_call_mutiny(rules, 0, 1, rich)
-    assert not may_call_mutiny(rules, 0, 2, poor)
-    assert not may_call_mutiny(CLASSIC, 0, 1, poor)
 
 
 KINDS = st.sampled_from([parse_card("ST"), parse_card("HT"), LITTLE_JOKER, BIG_JOKER])

@@ -140,6 +140,7 @@ def test_options_off_in_all_presets():
         assert rules.throw_blockers == "hidden"
         assert rules.forced_component != "smallest"
         assert rules.bury_points_max is None
+        assert (rules.redeal_no_points, rules.redeal_few_trumps) == (False, 0)
         assert rules.hook_back == rules.stop_levels == rules.must_defend == ()
 
 
@@ -191,6 +192,11 @@ def test_options_off_in_all_presets():
         ("classic-2d", {"throw_fine_points": -5}, "throw_fine_points"),
         ("classic-2d", {"bury_points_max": -1}, "bury_points_max"),
         ("classic-2d", {"kitty": 16, "bury_points_max": 0}, "bury_points_max"),
+        ("classic-2d", {"redeal_no_points": 1}, "redeal_no_points"),
+        ("classic-2d", {"redeal_few_trumps": -1}, "redeal_few_trumps"),
+        ("classic-2d", {"redeal_few_trumps": 10}, "redeal_few_trumps"),
+        ("classic-2d", {"kitty": 100, "redeal_few_trumps": 3}, "redeal_few_trumps"),
+        ("classic-1d-2c", {"redeal_few_trumps": 8}, "redeal_few_trumps"),
         ("classic-3d", {"two_colour": True}, "two_colour"),
         ("classic-2d", {"two_colour": True, "adjacency": "printed_rank"}, "two_colour"),
         ("classic-2d", {"level_table": "classic-5d"}, "level_table"),
@@ -216,6 +222,8 @@ def test_the_impossible_is_refused_by_name(name, overrides, option):
         ("classic-2d", {"match_end": "pass_ace", "hook_back": ["A", "J"]}),
         ("classic-2d", {"match_end": "loop", "deals": 8}),
         ("classic-2d", {"throw_blockers": "shown", "must_defend": ["5", "T", "K"]}),
+        ("classic-2d", {"redeal_no_points": True, "redeal_few_trumps": 9}),
+        ("classic-1d-2c", {"redeal_few_trumps": 7, "mutiny": True}),
         ("basic-2d", {"must_defend": ["5", "A"], "stop_levels": ["5"], "hook_back": ["A"]}),
         ("classic-2d", {"kitty": 0, "fallback": "no_trump", "multiplier": "last_trick"}),
         ("classic-2d", {"bury_points_max": 0, "throw_fine_points": 10, "stop_levels": ["5", "T", "K"]}),

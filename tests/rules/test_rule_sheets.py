@@ -50,6 +50,7 @@ VALUES = {
     "kitty_card": [1, 3, 4],
     "match_declares": ["never", "first_deal", "always"],
     "first_drawer": ["declarer", "random"],
+    "redeal_few_trumps": [0, 1, 3],
     "bury_points_max": [None, 200],
     "level_table": list(LEVEL_TABLES),
     "start_level": ["2", "3", "5"],

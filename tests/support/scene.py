@@ -173,10 +173,16 @@ def in_bury(hand, kitty_size=8, trump="S", level="2", declarer=0, pace=PACE, rul
 
 
 def in_mutiny(
-    *hands, kitty="C3 C4 C6 C7 C8 C9 CT CJ", declarer=0, trump="S", rules="tournament-2d", pace=PACE
+    *hands,
+    kitty="C3 C4 C6 C7 C8 C9 CT CJ",
+    declarer=0,
+    trump="S",
+    rules="tournament-2d",
+    pace=PACE,
+    **overrides,
 ):
-    """A table where trump is settled and an attacker with one of these hands (texts) may call a mutiny."""
-    scene = dealt(rules, pace)
+    """A table where trump is settled and a redeal may be claimed with one of these hands (texts)."""
+    scene = dealt(rules, pace, **overrides)
     deal = replace(scene.phase.deal, declarer=declarer)
     held = tuple(bytes(sorted(cards(hand))) for hand in hands)
     phase = Mutiny(deal, Settled(parse_trump(trump), declarer), held, cards(kitty), passes=0)

@@ -1,4 +1,4 @@
-"""Mutiny: before the kitty is taken, an attacker with few points may claim a redeal (RULES §7, D10)."""
+"""Mutiny: before the kitty is taken, a redeal may be claimed with a bad hand (RULES §7, D10)."""
 
 from services.game.commands import CallMutiny, Pass, Refusal
 from services.game.decide.common import (
@@ -18,13 +18,13 @@ from services.game.state import Mutiny, Table
 from services.game.waits import asked
 from services.game.wire import cards_to_wire
 from services.pb.event.v1 import event_pb2 as pb
-from services.rules.declaring import attackers_of, may_call_mutiny
+from services.rules import mutiny
 from services.rules.reasons import Reason
 
 
 def is_possible(state: Table) -> bool:
     """Whether the table's rules and pace leave time for a mutiny once trump is settled."""
-    return state.rules.mutiny and state.pace.mutiny_ms > 0
+    return mutiny.is_possible(state.rules) and state.pace.mutiny_ms > 0
 
 
 def call(state: Table, command: CallMutiny, facts: Facts) -> Decision:
@@ -40,10 +40,11 @@ def call(state: Table, command: CallMutiny, facts: Facts) -> Decision:
     if phase.has_passed(seat):
         return Refusal(Reason.ALREADY_PASSED)
     declarer = phase.settled.declarer
-    if seat not in attackers_of(declarer):
+    if seat not in mutiny.asked(state.rules, declarer):
         return Refusal(Reason.NO_MUTINY)
     hand = known(phase.hands[seat], "the hand")
-    if not may_call_mutiny(state.rules, declarer, seat, hand):
+    order = state.rules.engine().order(phase.deal.level, phase.settled.trump)
+    if not mutiny.may_call(state.rules, order, declarer, seat, hand):
         return Refusal(Reason.NO_MUTINY)
     called = pb.MutinyCalled(
         seat=seat,
@@ -57,11 +58,11 @@ def call(state: Table, command: CallMutiny, facts: Facts) -> Decision:
 
 
 def decline(state: Table, phase: Mutiny, command: Pass) -> Decision:
-    """Let it be; when both attackers do, the deal goes on."""
+    """Let it be; when all who are asked do, the deal goes on."""
     seat = own_seat(state, command.player_id)
     if isinstance(seat, Refusal):
         return seat
-    if seat not in attackers_of(phase.settled.declarer):
+    if seat not in mutiny.asked(state.rules, phase.settled.declarer):
         return Refusal(Reason.NOT_YOUR_TURN)
     if phase.has_passed(seat):
         return Refusal(Reason.ALREADY_PASSED)

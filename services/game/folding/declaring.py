@@ -22,7 +22,7 @@ from services.game.state import (
 )
 from services.game.wire import level_from_wire, stored_cards, trump_from_wire
 from services.pb.event.v1 import event_pb2 as pb
-from services.rules import declaring, joker_backed
+from services.rules import declaring, joker_backed, mutiny
 from services.rules.declarations import Declarations, Standing
 from services.rules.options import RuleSet
 
@@ -105,7 +105,8 @@ def _passed_in_window(draft: Draft, phase: Declaring, seat: int) -> None:
 
 def _passed_on_mutiny(draft: Draft, phase: Mutiny, seat: int) -> None:
     draft.phase = replace(phase, passes=phase.passes | 1 << seat)
-    if all(draft.phase.has_passed(attacker) for attacker in declaring.attackers_of(phase.settled.declarer)):
+    seats = mutiny.asked(draft.founding.rules, phase.settled.declarer)
+    if all(draft.phase.has_passed(each) for each in seats):
         _settle(draft, phase.deal, phase.settled, phase.hands, phase.kitty)
 
 
@@ -131,7 +132,7 @@ def declaring_closed(draft: Draft, event: pb.DeclaringClosed) -> None:
         standing=shown.standing,
         turned_card=event.turned_card - 1 if event.turned_card else None,
     )
-    if draft.founding.rules.mutiny and draft.founding.pace.mutiny_ms:
+    if mutiny.is_possible(draft.founding.rules) and draft.founding.pace.mutiny_ms:
         draft.phase = Mutiny(phase.deal, settled, phase.hands, phase.kitty, passes=0)
         draft.begin_wait()
     else:

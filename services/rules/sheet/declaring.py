@@ -3,8 +3,8 @@
 from itertools import product
 
 from engine_ext.codes import BIG_JOKER, LITTLE_JOKER
-from services.rules.declaring import MUTINY_BELOW
 from services.rules.level_cards import strength
+from services.rules.mutiny import MUTINY_BELOW
 from services.rules.options import Declaring, Fallback, FirstDeclarer, MatchDeclares, RuleSet, Window
 from services.rules.sheet.said import Paragraph, Said, Section, plain, run_on, times
 from services.rules.sheet.worked import worked
@@ -34,9 +34,36 @@ def declaring(rules: RuleSet) -> Section:
                 "are void, nothing is paid.",
             )
         )
+    paragraphs += _redeals(rules)
     return Section(
         "declaring", Said("亮主与坐庄", "Declaring"), tuple(paragraphs), worked(rules, "declaring")
     )
+
+
+def _redeals(rules: RuleSet) -> list[Paragraph]:
+    """The redeals that any seat may claim."""
+    hands = []
+    if rules.redeal_no_points:
+        hands.append(Said("没有分", "no points"))
+    if rules.redeal_few_trumps == 1:
+        hands.append(Said("没有主牌（无主局不算）", "no trump (not in a no-trump deal)"))
+    elif rules.redeal_few_trumps:
+        hands.append(
+            Said(
+                f"主牌不足 {rules.redeal_few_trumps} 张（无主局不算）",
+                f"fewer than {rules.redeal_few_trumps} trumps (not in a no-trump deal)",
+            )
+        )
+    if not hands:
+        return []
+    zh, en = "，或者".join(hand.zh for hand in hands), " or ".join(hand.en for hand in hands)
+    return [
+        plain(
+            f"重发：亮主结束后、首次扣底前，任何一家发到的牌{zh}，可亮牌要求重发；庄家不变，亮过的主作废，不结算。",
+            f"Redeal: between declaring and the first bury, any seat that was dealt {en} may show the hand "
+            "and claim a redeal. The declarer stays, declarations are void, nothing is paid.",
+        )
+    ]
 
 
 def _window(rules: RuleSet) -> Paragraph:
