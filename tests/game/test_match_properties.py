@@ -43,25 +43,15 @@ from services.rules.cards import CARD_POINTS, counts_of, rank_of
 from services.rules.options import Declaring as Policy
 from services.rules.presets import PRESET_NAMES, preset
 
+UNSOURCED = {"kitty": 36, "redeal_no_points": True, "redeal_few_trumps": 4, "bury_points_max": 100}
+UNSOURCED |= {"throw_blockers": "shown", "throw_fine_points": 10, "must_defend": ["2", "5", "K"]}
 MATCHES = {
     **{name: (name, {}, 2) for name in PRESET_NAMES},
     # Short hands hold few points, so mutinies abound, and counters follow a quick deal.
     "tournament-2d in short": ("tournament-2d", {"kitty": 60}, 4),
     "classic-2d with mutinies": ("classic-2d", {"kitty": 68, "mutiny": True}, 2),
     "classic-4d with mutinies": ("classic-4d", {"mutiny": True}, 1),
-    "classic-2d with what no source names": (
-        "classic-2d",
-        {
-            "kitty": 36,
-            "throw_blockers": "shown",
-            "throw_fine_points": 10,
-            "redeal_no_points": True,
-            "redeal_few_trumps": 4,
-            "bury_points_max": 100,
-            "must_defend": ["2", "5", "K"],
-        },
-        3,
-    ),
+    "classic-2d with what no source names": ("classic-2d", UNSOURCED, 3),
 }
 """(preset, overrides, how many matches) by what they are called."""
 AUDIENCES = (*range(SEATS), SPECTATOR)
@@ -263,17 +253,13 @@ class Match:
 
     def may_be_claimed(self, called):
         """A redeal is claimed with a hand, and by a seat, that the rules name."""
-        rules, points = self.state.rules, sum(CARD_POINTS[card - 1] for card in called.cards)
+        rules, (level, trump) = self.state.rules, self.settled
+        cards = [card - 1 for card in called.cards]
+        points = sum(CARD_POINTS[card] for card in cards)
+        trumps = sum(card >= 52 or rank_of(card) == level or card // 13 == trump for card in cards)
+        few = trump != NO_TRUMP and trumps < rules.redeal_few_trumps
         attacks = (called.seat - called.declarer) % 2
-        few = self.trumps_among(called.cards) < rules.redeal_few_trumps
         assert (rules.mutiny and attacks and points < 15) or (rules.redeal_no_points and not points) or few
-
-    def trumps_among(self, cards):
-        """Trumps by the plain words of RULES §2; too many to claim anything in no-trump."""
-        level, trump = self.settled
-        if trump == NO_TRUMP:
-            return len(cards)
-        return sum(card > 52 or rank_of(card - 1) == level or (card - 1) // 13 == trump for card in cards)
 
     def cards_are_conserved(self):
         """All cards of the decks are in hands, on the table, taken, or buried; in four equal hands."""
