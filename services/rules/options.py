@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import engine_ext
 
 __all__ = [
+    "ADDED_LATER",
     "RULES_VERSION",
     "Adjacency",
     "Declaring",
@@ -44,6 +45,9 @@ __all__ = [
 
 RULES_VERSION: Final = 1
 """Rises whenever a rule set of the same options would judge differently."""
+
+ADDED_LATER: Final = frozenset({"throw_blockers", "redeal_no_points", "redeal_few_trumps", "must_defend"})
+"""Options that tables were recorded without: where one is absent it is off. Every new option joins them."""
 
 
 class Adjacency(StrEnum):
@@ -317,14 +321,14 @@ class RuleSet:
 
     @classmethod
     def from_json(cls, document: Mapping[str, object]) -> Self:
-        """The rule set that ``to_json`` wrote.
+        """The rule set that ``to_json`` wrote, now or in an earlier version.
 
         Raises:
             RuleError: an option that is missing or unknown, a value it has not, an impossible combination.
         """
         names = [field.name for field in dataclasses.fields(cls)]
         for name in names:
-            if name not in document:
+            if name not in document and name not in ADDED_LATER:
                 raise RuleError(name, "is missing")
         return cls(**{name: option_forms.read(_hints(), name, value) for name, value in document.items()})
 
