@@ -1,11 +1,11 @@
 """Whole random matches, from all seats, legal and illegal: what must hold at every table and every step."""
 
 import random
-from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.promises import cards_are_conserved, ends_by_its_rules, points_are_conserved
 from support.scene import drawn_cards
 
 from engine_ext.codes import CARDS, NO_TRUMP
@@ -246,7 +246,8 @@ class Match:
                 self.public |= {payload.turned_card} - {0}
             if kind == "deal_scored":
                 self.last_kitty = {*payload.kitty}
-                assert_points(self, payload)
+                points_are_conserved(self.state, self.table.commits)
+                ends_by_its_rules(self.state, self.table.commits)
                 self.secrets = []
             if kind in ("deal_voided", "table_closed"):
                 self.secrets = []
@@ -262,30 +263,12 @@ class Match:
         assert (rules.mutiny and attacks and points < 15) or (rules.redeal_no_points and not points) or few
 
     def cards_are_conserved(self):
-        """All cards of the decks are in hands, on the table, taken, or buried; in four equal hands."""
+        """All cards of the decks are where they belong, in hands of the right size."""
         state, phase = self.state, self.state.phase
-        if not isinstance(phase, Dealt):
-            return
-        held = Counter(card for hand in phase.hands for card in hand)
-        if isinstance(phase, Declaring | Mutiny):
-            held.update(phase.kitty)
-        if isinstance(phase, Tricks | CounterPhase):
-            held.update(phase.buried)
-        if isinstance(phase, Tricks):
-            held.update(self.played_in_deal())
-        assert held == dict.fromkeys(range(CARDS), state.rules.decks)
-        for seat in range(SEATS):
-            if not isinstance(phase, Declaring):
+        cards_are_conserved(state, self.table.commits)
+        if isinstance(phase, Dealt) and not isinstance(phase, Declaring):
+            for seat in range(SEATS):
                 assert hand_size(state, seat, self.table.now_us) == len(phase.hands[seat])
-
-    def played_in_deal(self):
-        cards = []
-        for commit in reversed(self.table.commits):
-            kinds = [event.WhichOneof("kind") for event in commit.events]
-            cards += [card - 1 for event in commit.events for card in event.cards_played.cards]
-            if "deal_started" in kinds:
-                return cards
-        return cards
 
     def somebody_can_go_on(self):
         state = self.state
@@ -334,16 +317,6 @@ class Match:
 
 def payload_seed(state):
     return state.phase.deal.seed.server_seed if isinstance(state.phase, Dealt) else b"\0" * 99
-
-
-def assert_points(match, scored):
-    """The points of all tricks and of the kitty are 100 a deck."""
-    taken = 0
-    for commit in reversed(match.table.commits):
-        taken += sum(event.trick_taken.points for event in commit.events)
-        if any(event.HasField("deal_started") for event in commit.events):
-            break
-    assert taken + scored.kitty_points == 100 * match.state.rules.decks
 
 
 def cards_in(message):
