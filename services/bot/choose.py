@@ -100,9 +100,9 @@ def _declare(
     if rules.window is Window.AFTER_DEAL and not complete:
         return None
     has = Drawn(seat, stored_cards(view.hand)[:count], complete)
-    if easily:
-        return easy.declare(memory, rules, has, _generator(view, count))
     own = stored_cards(view.standing.cards) if view.HasField("standing") else b""
+    if easily:
+        return easy.declare(memory, rules, has, _generator(view, count), own)
     cards = declare(memory, rules, has, own)
     if cards is not None:
         return Declare(cards)

@@ -60,7 +60,7 @@ def declare(memory: Memory, rules: RuleSet, drawn: Drawn, own: bytes = b"") -> b
         drawn: the seat and its cards.
         own: the cards of this seat's standing declaration where it is sealed for others.
     """
-    state = _state(memory, rules, drawn.seat, own)
+    state = known_declarations(memory, rules, drawn.seat, own)
     best: tuple[float, bytes] | None = None
     for cards in showings(rules, memory, drawn, state):
         gain = _gain(memory, rules, drawn, state, cards)
@@ -69,7 +69,7 @@ def declare(memory: Memory, rules: RuleSet, drawn: Drawn, own: bytes = b"") -> b
     return best[1] if best else None
 
 
-def _state(memory: Memory, rules: RuleSet, seat: int, own: bytes) -> Declarations:
+def known_declarations(memory: Memory, rules: RuleSet, seat: int, own: bytes) -> Declarations:
     """The declarations as this seat knows them: its own sealed one opened."""
     state = memory.declarations
     if own and state.standing is not None and state.standing.seat == seat and memory.sealed_standing:

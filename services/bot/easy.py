@@ -4,7 +4,7 @@ from random import Random
 
 from services.bot.actions import Bury, Counter, Declare, Pass, Play
 from services.bot.counter import counters
-from services.bot.declare import Drawn, showings
+from services.bot.declare import Drawn, known_declarations, showings
 from services.bot.follows import LISTED
 from services.bot.memory import Memory
 from services.bot.situation import Situation
@@ -12,9 +12,12 @@ from services.rules.bury import fixed_bury, refuse_bury
 from services.rules.options import RuleSet
 
 
-def declare(memory: Memory, rules: RuleSet, drawn: Drawn, rng: Random) -> Declare | Pass | None:
-    """Any showing or none; after the last card none is a pass."""
-    options: list[bytes | None] = [None, *showings(rules, memory, drawn, memory.declarations)]
+def declare(
+    memory: Memory, rules: RuleSet, drawn: Drawn, rng: Random, own: bytes = b""
+) -> Declare | Pass | None:
+    """Any showing or none; after the last card none is a pass. ``own``: as for ``declare.declare``."""
+    state = known_declarations(memory, rules, drawn.seat, own)
+    options: list[bytes | None] = [None, *showings(rules, memory, drawn, state)]
     cards = rng.choice(options)
     if cards is not None:
         return Declare(cards)

@@ -48,6 +48,13 @@ def test_every_easy_choice_is_accepted(name):
     assert not events(table, "turn_expired")
 
 
+@pytest.mark.parametrize("seed", ["easy 1", "easy 35"])
+def test_easy_knows_its_own_sealed_declaration(seed):
+    """It stands, so what would change it to another suit is no choice."""
+    table = played("classic-4d", seed, (EASY,) * 4, max_deals=1)
+    assert len(events(table, "deal_scored")) == 1
+
+
 @pytest.mark.parametrize(
     "name", ["classic-1d", "basic-1d", pytest.param("classic-2d", marks=pytest.mark.slow)]
 )
