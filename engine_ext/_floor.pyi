@@ -1,9 +1,12 @@
 """Types of the floor that `shengji bench` holds follow checks against."""
 
+from typing import Self, final
+
+@final
 class Floor:
     """A lead as suits and pairs alone see it."""
 
-    def __init__(self, suit: int, size: int, pairs: int) -> None:
+    def __new__(cls, suit: int, size: int, pairs: int) -> Self:
         """Compile a lead.
 
         Args:

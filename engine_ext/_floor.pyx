@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, freethreading_compatible=True, embedsignature=False
+# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: auto_pickle=False, autotestdict=False, freethreading_compatible=True
 """The floor of a follow check: what any call costs that looks at a hand and a play at all.
 
 Only `shengji bench` uses it. It knows one printed suit without trumps, levels or tractors: the play's cards must be in

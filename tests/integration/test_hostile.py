@@ -17,6 +17,7 @@ from services.pb.event.v1.event_pb2 import RuleOption, Seat, Spectators
 from services.pb.log.v1.log_pb2 import Commit
 from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1.view_pb2 import PHASE_TRICKS
+from services.rules.reasons import Reason, message
 from services.shell.tokens import sign
 
 CODE = grpc.StatusCode
@@ -339,8 +340,8 @@ async def test_an_oversized_message_hurts_nobody(house, calls, scene):
 async def test_a_refusal_speaks_the_callers_language(calls, scene):
     request = scene.play((await scene.plays(calls))[0], version=1)
     texts = {
-        "zh-CN,zh;q=0.9": "牌局已有变化，请刷新。",
-        "fr, en;q=0.5": "The table has moved on; look again.",
+        "zh-CN,zh;q=0.9": message(Reason.STALE_VERSION, "zh"),
+        "fr, en;q=0.5": message(Reason.STALE_VERSION, "en"),
     }
     for language, text in texts.items():
         metadata = (*calls.bearer(scene.mover.player), ("accept-language", language))

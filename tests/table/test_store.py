@@ -180,4 +180,4 @@ async def test_a_call_that_is_cancelled_leaves_nothing_undecided(game, monkeypat
 async def test_the_service_founds_only_what_its_rules_can_serve(one):
     game = Game([one])
     with pytest.raises(Refused, match="BAD_OPTION"):
-        await game.found(founding(preset="tournament-2d"))
+        await game.found(founding(preset="tournament-2d", overrides={"sealed": "true"}))
