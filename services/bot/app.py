@@ -42,7 +42,8 @@ async def serve(config: BotConfig) -> None:
     broker = await Broker.connect(config.nats, "bot")
     bots = Bots(config, broker, registry, log)
     bots.start()
-    log.info("serving", address=f"127.0.0.1:{health.port}", count=metrics_port or 0)
+    host = config.listen.rpartition(":")[0]
+    log.info("serving", address=f"{host}:{health.port}", metrics_port=metrics_port or 0)
     try:
         await stopped.wait()
     finally:

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from services.shell.config import ServiceConfig, load
+
 _LOCK: Final = "run.lock"
 
 
@@ -39,9 +41,12 @@ class Running:
 
 
 def default_data() -> Path:
-    """``$XDG_DATA_HOME/shengji``, by default ``~/.local/share/shengji``."""
-    home = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
-    return Path(home) / "shengji"
+    """The folder that services take too: ``$SHENGJI_DATA``, else ``$XDG_DATA_HOME/shengji``.
+
+    ``$XDG_DATA_HOME`` is ``~/.local/share`` where it is not set.
+    """
+    told = {name: os.environ[name] for name in ("SHENGJI_DATA", "XDG_DATA_HOME") if os.environ.get(name)}
+    return load(ServiceConfig, {}, told).data
 
 
 @contextmanager

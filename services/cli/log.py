@@ -1,14 +1,15 @@
-"""`shengji replay` and `shengji verify`: what the log of a data folder holds."""
+"""`shengji replay` and `shengji verify`: what the log of a data folder, or of any NATS, holds."""
 
 import asyncio
 import sys
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import click
 from rich.console import Console
 
 from services.cli.data import DataInUse, default_data
-from services.cli.reading import LogReader, reader_of
+from services.cli.reading import LogReader, reader_at, reader_of
 from services.cli.render import MatchPrinter
 from services.cli.verifying import print_report, verify_in
 from services.game.errors import ShengjiError
@@ -22,16 +23,32 @@ from services.shell.log_store import Unavailable
 from services.shell.nats_server import NatsServerError
 
 _data = click.option(
-    "--data", type=click.Path(path_type=Path), default=None, help="Folder to read [$XDG_DATA_HOME/shengji]."
+    "--data",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Folder to read [$SHENGJI_DATA, else $XDG_DATA_HOME/shengji].",
+)
+_nats = click.option(
+    "--nats", metavar="URL", default=None, help="Read this NATS, as its user reader, rather than a folder."
 )
 _FAULTS = (DataInUse, NatsServerError, BrokerError, Unavailable, ShengjiError)
+
+
+def _reader(data: Path | None, nats: str | None) -> AbstractAsyncContextManager[LogReader]:
+    """The log that a command's flags name."""
+    if nats is None:
+        return reader_of(data or default_data())
+    if data is not None:
+        raise click.UsageError("--data and --nats exclude each other")
+    return reader_at(nats)
 
 
 @click.command()
 @click.argument("table", required=False)
 @_data
+@_nats
 @click.option("--head", default=None, help="The hash of the newest commit (hex) as known from elsewhere.")
-def verify(table: str | None, data: Path | None, head: str | None) -> None:
+def verify(table: str | None, data: Path | None, nats: str | None, head: str | None) -> None:
     """Verify a table's log, or all of them: chain, shuffles, seals and every decision.
 
     Works while services run on the folder and when none does. Exit status 0 only when everything is sound.
@@ -42,16 +59,18 @@ def verify(table: str | None, data: Path | None, head: str | None) -> None:
     except ValueError:
         raise click.UsageError("--head is not hex") from None
     try:
-        sound = asyncio.run(_verify(data or default_data(), table, expected))
+        sound = asyncio.run(_verify(_reader(data, nats), table, expected))
     except _FAULTS as error:
         raise click.ClickException(str(error)) from None
     sys.exit(0 if sound else 1)
 
 
-async def _verify(data: Path, table: str | None, head: bytes | None) -> bool:
+async def _verify(
+    opening: AbstractAsyncContextManager[LogReader], table: str | None, head: bytes | None
+) -> bool:
     console = Console(highlight=False)
     sound = True
-    async with reader_of(data) as reader:
+    async with opening as reader:
         for table_id in [table] if table else await reader.tables():
             report = await verify_in(reader, table_id, head)
             print_report(console, table_id, report)
@@ -62,19 +81,20 @@ async def _verify(data: Path, table: str | None, head: bytes | None) -> bool:
 @click.command()
 @click.argument("table", required=False)
 @_data
-def replay(table: str | None, data: Path | None) -> None:
+@_nats
+def replay(table: str | None, data: Path | None, nats: str | None) -> None:
     """Print a recorded match from the log, or list the tables when there are several.
 
     Deals that are over are shown with all hands; an open deal shows what is public.
     """
     try:
-        asyncio.run(_replay(data or default_data(), table))
+        asyncio.run(_replay(_reader(data, nats), table))
     except _FAULTS as error:
         raise click.ClickException(str(error)) from None
 
 
-async def _replay(data: Path, table: str | None) -> None:
-    async with reader_of(data) as reader:
+async def _replay(opening: AbstractAsyncContextManager[LogReader], table: str | None) -> None:
+    async with opening as reader:
         tables = [table] if table else await reader.tables()
         if len(tables) != 1:
             for table_id in tables:

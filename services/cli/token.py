@@ -16,7 +16,7 @@ from services.shell.tokens import LIFETIME_S, sign
     "--data",
     type=click.Path(path_type=Path),
     default=None,
-    help="Folder with keys/ [$XDG_DATA_HOME/shengji].",
+    help="Folder with keys/ [$SHENGJI_DATA, else $XDG_DATA_HOME/shengji].",
 )
 @click.option(
     "--lifetime", type=click.IntRange(min=1), default=LIFETIME_S, show_default=True, help="Seconds."

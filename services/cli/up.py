@@ -15,7 +15,10 @@ from services.shell.supervisor import ChildDied
 
 @click.command()
 @click.option(
-    "--data", type=click.Path(path_type=Path), default=None, help="Folder to keep [$XDG_DATA_HOME/shengji]."
+    "--data",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Folder to keep [$SHENGJI_DATA, else $XDG_DATA_HOME/shengji].",
 )
 @click.option(
     "--listen", default="127.0.0.1:7433", show_default=True, help="Address of the gRPC API, loopback only."
@@ -32,9 +35,15 @@ def up(data: Path | None, listen: str, think_ms: int) -> None:
     if os.environ.get("SHENGJI_INSECURE_ENTROPY"):
         raise click.UsageError("SHENGJI_INSECURE_ENTROPY is for `shengji demo --seed` alone")
     folder = data or default_data()
+    options = HouseOptions(
+        data=folder,
+        table_listen=listen,
+        think_ms=think_ms,
+        master_keys=os.environ.get("SHENGJI_MASTER_KEYS", ""),
+    )
     try:
         with held(folder):
-            asyncio.run(_run(HouseOptions(data=folder, table_listen=listen, think_ms=think_ms)))
+            asyncio.run(_run(options))
     except (DataInUse, ChildDied, NatsServerError) as error:
         raise click.ClickException(str(error)) from None
 

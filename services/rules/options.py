@@ -354,7 +354,18 @@ class RuleSet:
 
     def engine(self) -> "engine_ext.Rules":
         """The engine for these rules; one for equal rule sets."""
-        return _engine(self)
+        known = _engines.get(id(self))
+        if known is None:
+            if len(_engines) >= _ENGINES_KEPT:
+                _engines.clear()
+            known = _engines[id(self)] = (self, _engine(self))
+        return known[1]
+
+
+_ENGINES_KEPT: Final = 1024
+_engines: "dict[int, tuple[RuleSet, engine_ext.Rules]]" = {}
+"""Engines by the identity of their rule sets, which are kept with them: to hash some forty fields costs more
+than to check a play."""
 
 
 @cache

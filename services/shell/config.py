@@ -25,7 +25,7 @@ class Setting:
     """What a field of a configuration is, beside its type and default."""
 
     help: str
-    choices: tuple[str, ...] = ()
+    choices: tuple[str | int, ...] = ()
     least: float | None = None
     most: float | None = None
     hidden: bool = False
@@ -60,7 +60,9 @@ class ServiceConfig:
 
     data: Annotated[Path, Setting("folder of everything that is kept")] = Path("$XDG_DATA_HOME/shengji")
     nats: Annotated[str, Setting("NATS server, or several separated by commas")] = "nats://127.0.0.1:4222"
-    nats_replicas: Annotated[int, Setting("copies of each stream: 1, or 3 in a cluster", least=1, most=5)] = 1
+    nats_replicas: Annotated[
+        int, Setting("copies of each stream: 1, or 3 or 5 in a cluster", choices=(1, 3, 5))
+    ] = 1
     metrics: Annotated[str, Setting("address of the Prometheus exporter; empty for none")] = "127.0.0.1:0"
     log_level: Annotated[str, Setting("least level shown", choices=("debug", "info", "warning", "error"))] = (
         "info"
@@ -113,7 +115,7 @@ def _value(item: Declared, given: object, environ: Mapping[str, str]) -> object:
         raise ConfigError(f"{item.flag} is {item.kind.__name__}, not {given!r}")
     least, most, choices = item.setting.least, item.setting.most, item.setting.choices
     if choices and value not in choices:
-        raise ConfigError(f"{item.flag} is one of {', '.join(choices)}, not {given!r}")
+        raise ConfigError(f"{item.flag} is one of {', '.join(map(str, choices))}, not {given!r}")
     if isinstance(value, int | float):
         if least is not None and value < least:
             raise ConfigError(f"{item.flag} is at least {least:g}, not {given!r}")
@@ -136,16 +138,28 @@ def _parse(item: Declared, text: str) -> object:
         raise ConfigError(f"{item.flag} is {item.kind.__name__}, not {text!r}") from None
 
 
-def readme_table(*configs: type) -> str:
-    """The README's table of settings in Markdown, one row a setting; one that several share stands once."""
-    rows = {}
-    for item in (item for config in configs for item in settings(config)):
-        text = ",".join(item.default) if isinstance(item.default, tuple) else str(item.default)
-        flag = "—" if item.setting.secret else f"`{item.flag}`"
-        shown = f"`{text}`" if text else "—"
-        if not item.setting.hidden:
-            rows[item.name] = f"| {flag} | `{item.variable}` | {shown} | {item.setting.help} |"
-    return "\n".join(["| flag | variable | default | what |", "|---|---|---|---|", *rows.values()]) + "\n"
+def readme_table(**services: type) -> str:
+    """The README's table of settings in Markdown: one row a setting, those that services share once.
+
+    Args:
+        services: their configurations by their names, such as ``table=TableConfig, bot=BotConfig``.
+    """
+    rows: dict[str, list[str]] = {}
+    for service, config in services.items():
+        for item in settings(config):
+            text = ",".join(item.default) if isinstance(item.default, tuple) else str(item.default)
+            flag = "—" if item.setting.secret else f"`{item.flag}`"
+            shown = f"`{text}`" if text else "—"
+            if not item.setting.hidden:
+                row = f"{flag} | `{item.variable}` | {shown} | {item.setting.help}"
+                rows.setdefault(row, []).append(service)
+    lines = [
+        f"| {'both' if len(names) == len(services) else ', '.join(names)} | {row} |"
+        for row, names in rows.items()
+    ]
+    return (
+        "\n".join(["| service | flag | variable | default | what |", "|---|---|---|---|---|", *lines]) + "\n"
+    )
 
 
 def split_address(address: str) -> tuple[str, int]:

@@ -30,6 +30,8 @@ class Fields(TypedDict, total=False):
     seconds: float
     count: int
     address: str
+    metrics_port: int
+    """Where the Prometheus exporter listens; 0 for none."""
     fault: str
     """What kind of error it was and where, as :func:`fault_of` says it."""
     detail: str

@@ -1,8 +1,9 @@
 """Who may do what on NATS: least permissions, as data.
 
-Table services write; bots and readers can only read the log. Nobody may subscribe to the subjects that
-commits are published to: rejected attempts can be seen there, and a subscriber would hide that no stream is
-listening.
+Table services write; bots and readers can only read the log, readers also as it grows: what goes to the
+live subjects are copies of recorded commits, sealed as in the log. Nobody may subscribe to the subjects
+that commits are published to: rejected attempts can be seen there, and a subscriber would hide that no
+stream is listening.
 """
 
 import json
@@ -17,6 +18,7 @@ from services.game.ids import STREAMS
 from services.shell.keys import keys_folder, write_once
 
 _INGEST: Final = "sj.v1.table.>"
+_LIVE: Final = "sj.v1.live.>"
 _STREAMS: Final = tuple(f"SJ_TABLES_{number}" for number in range(STREAMS))
 _READ: Final = (
     "$JS.API.INFO",
@@ -57,7 +59,7 @@ def inbox_prefix(name: str) -> str:
 USERS: Final = (
     NatsUser("table", None, None),
     NatsUser("bot", (*_READ, *_CONSUME), (f"{inbox_prefix('bot')}.>",)),
-    NatsUser("reader", _READ, (f"{inbox_prefix('reader')}.>",)),
+    NatsUser("reader", _READ, (f"{inbox_prefix('reader')}.>", _LIVE)),
 )
 
 

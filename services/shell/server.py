@@ -81,13 +81,13 @@ async def start(
         handlers: what is served.
         services: their full names, for health and reflection.
         listen: ``host:port``; port 0 takes a free one.
-        tls: needed unless the host is a loopback address.
+        tls: needed unless the host is a loopback address, or only health is served, which tells nothing.
 
     Raises:
         ConfigError: the address is malformed or taken, or needs TLS, or TLS cannot be read.
     """
     host, _ = split_address(listen)
-    if tls is None and not is_loopback(host):
+    if tls is None and handlers and not is_loopback(host):
         raise ConfigError(f"{listen} can be reached from outside: --tls-cert and --tls-key are required")
     credentials = None if tls is None else _credentials(tls)
     server = grpc.aio.server(options=OPTIONS, maximum_concurrent_rpcs=50_000)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
+from services.shell.config import PREFIX
+
 _GRACE_SECONDS: Final = 16.0
 """A service has promised to be gone 15 s after SIGTERM."""
 
@@ -46,7 +48,13 @@ class Supervisor:
         await self.stop()
 
     async def start(self, name: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> Child:
-        """Start a service; its output goes to DATA/logs/<name>.log."""
+        """Start a service; its output goes to DATA/logs/<name>.log.
+
+        Args:
+            name: what it is called here.
+            command: the program and its arguments.
+            env: its settings. Of the user's own ``SHENGJI_*`` variables only the log level reaches it.
+        """
         log = self.log_of(name)
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
@@ -54,7 +62,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **(env or {})},
+                env={**_inherited(os.environ), **(env or {})},
                 # Ctrl-C at the terminal must reach this process alone, which then drains its children.
                 start_new_session=True,
             )
@@ -94,6 +102,15 @@ class Supervisor:
             except TimeoutError:
                 child.process.kill()
                 await child.process.wait()
+
+
+def _inherited(environ: Mapping[str, str]) -> dict[str, str]:
+    """An environment without settings of services, which were meant for one that is started by hand."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(PREFIX) or name == f"{PREFIX}LOG_LEVEL"
+    }
 
 
 def service_command(module: str, *arguments: str) -> list[str]:

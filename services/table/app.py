@@ -161,7 +161,7 @@ async def serve(config: TableConfig, ready: Callable[[int], None] | None = None)
         metrics_port = export(service.registry, config.metrics)
         running = await service.start()
         host = config.listen.rpartition(":")[0]
-        log.info("serving", address=f"{host}:{running.port}", count=metrics_port or 0)
+        log.info("serving", address=f"{host}:{running.port}", metrics_port=metrics_port or 0)
         if ready is not None:
             ready(running.port)
         try:

@@ -10,7 +10,7 @@ from services.shell.config import ServiceConfig, Setting
 class TableConfig(ServiceConfig):
     """Settings of the table service."""
 
-    listen: Annotated[str, Setting("address of the gRPC server; port 0 takes a free one")] = "127.0.0.1:0"
+    listen: Annotated[str, Setting("address of the gRPC server; port 0 takes a free one")] = "127.0.0.1:7433"
     tls_cert: Annotated[str, Setting("certificate chain (PEM); required unless only loopback is served")] = ""
     tls_key: Annotated[str, Setting("its private key (PEM)")] = ""
     issuers: Annotated[

@@ -39,7 +39,8 @@ QUICK = Pace(
 async def house(nats_server, tmp_path):
     """A table service on the module's nats-server."""
     broker = await Broker.connect(nats_server.url, "table")
-    service = TableService(TableConfig(data=tmp_path, nats=nats_server.url), broker, Log("table", "error"))
+    config = TableConfig(data=tmp_path, nats=nats_server.url, listen="127.0.0.1:0")
+    service = TableService(config, broker, Log("table", "error"))
     running = await service.start()
     yield House(nats_server.url, tmp_path, f"127.0.0.1:{running.port}", broker)
     await service.stop(wait_s=0, grace_s=0.1)

@@ -19,12 +19,10 @@ def test_nats_conf_has_the_users_of_the_code() -> None:
 
 
 def test_nats_conf_is_one_that_nats_server_takes(tmp_path: Path) -> None:
-    config = tmp_path / "nats.conf"
-    config.write_text((DEPLOY / "nats.conf").read_text().replace('"/data"', f'"{tmp_path}"'))
     passwords = {f"SHENGJI_NATS_{user.name.upper()}": f"password-of-{user.name}" for user in USERS}
     done = subprocess.run(
-        [find_nats_server(), "-t", "-c", config],
-        env={**os.environ, **passwords},
+        [find_nats_server(), "-t", "-c", DEPLOY / "nats.conf"],
+        env={**os.environ, **passwords, "SHENGJI_NATS_STORE": str(tmp_path)},
         capture_output=True,
         check=False,
     )

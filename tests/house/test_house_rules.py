@@ -43,7 +43,7 @@ def test_the_readmes_settings_are_the_codes() -> None:
     readme = (ROOT / "README.md").read_text()
     shown = re.search(r"<!-- settings: [^>]*-->\n(.*)<!-- end of settings -->", readme, re.S)
     assert shown is not None
-    assert shown[1].strip() == readme_table(TableConfig, BotConfig).strip()
+    assert shown[1].strip() == readme_table(table=TableConfig, bot=BotConfig).strip()
 
 
 def test_the_readmes_presets_are_the_codes() -> None:

@@ -14,6 +14,7 @@ from support.calls import Calls
 from support.house import patience
 from support.seats import founding
 
+from services.cli.data import running
 from services.cli.reading import reader_of
 from services.pb.log.v1.log_pb2 import Commit
 from services.shell.nats_server import free_port
@@ -133,6 +134,11 @@ async def test_a_house_is_kept_up_until_it_is_interrupted(tmp_path):
         # While it runs, its log can be read.
         verified = await asyncio.to_thread(run, "verify", founded.table_id, "--data", str(tmp_path))
         assert verified.returncode == 0, verified.stderr
+        told = running(tmp_path)
+        assert told is not None
+        elsewhere = await asyncio.to_thread(run, "verify", founded.table_id, "--nats", told.nats)
+        assert elsewhere.returncode == 0, elsewhere.stderr
+        assert f"{founded.table_id}: sound" in elsewhere.stdout
         house.send_signal(signal.SIGINT)
         out, err = await asyncio.to_thread(house.communicate, timeout=patience(20))
         assert house.returncode == 0, err

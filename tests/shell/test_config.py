@@ -24,6 +24,11 @@ class Example(ServiceConfig):
     odd: Annotated[str, Setting("for development", hidden=True)] = ""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Other(ServiceConfig):
+    on: Annotated[bool, Setting("another switch")] = False
+
+
 def test_flags_come_before_variables_before_defaults():
     environ = {"SHENGJI_RATE": "2", "SHENGJI_NATS": "nats://b:1", "SHENGJI_ON": "yes"}
     config = load(Example, {"rate": "3", "nats": None, "names": "x, y"}, environ)
@@ -46,6 +51,7 @@ def test_data_goes_where_xdg_says():
         ({"rate": -1.0}, "--rate"),
         ({"nats_replicas": 1.5}, "--nats-replicas"),
         ({"nats_replicas": True}, "--nats-replicas"),
+        ({"nats_replicas": 2}, "--nats-replicas is one of 1, 3, 5"),
         ({"log_level": "loud"}, "--log-level"),
         ({"on": "maybe"}, "--on"),
         ({"names": 3}, "--names"),
@@ -59,11 +65,18 @@ def test_a_value_that_cannot_be_is_refused_by_name(flags, named):
 
 
 def test_the_table_for_the_readme_shows_each_setting_once():
-    table = readme_table(ServiceConfig, Example)
+    table = readme_table(one=Example, other=Other)
     assert table.count("`--nats`") == 1
-    assert "| `--rate` | `SHENGJI_RATE` | `1.5` | a rate |" in table
-    assert "| — | `SHENGJI_KEY` | — | a secret |" in table
+    assert "| both | `--nats` |" in table
+    assert "| one | `--rate` | `SHENGJI_RATE` | `1.5` | a rate |" in table
+    assert "| one | — | `SHENGJI_KEY` | — | a secret |" in table
     assert "odd" not in table
+
+
+def test_a_setting_that_services_mean_differently_stands_once_for_each():
+    table = readme_table(one=Example, other=Other)
+    assert "| one | `--on` | `SHENGJI_ON` | `False` | a switch |" in table
+    assert "| other | `--on` | `SHENGJI_ON` | `False` | another switch |" in table
 
 
 @pytest.mark.parametrize("text", ["", "a", "a:", ":1", "a:b", "a:70000", "a:-1", "a:１"])

@@ -16,7 +16,7 @@ def lines():
 def test_the_fields_of_a_line_are_pinned():
     assert (
         *("ts", "level", "service", "event", "table_id", "version", "player_id", "rpc", "reason", "trace_id"),
-        *("code", "seconds", "count", "address", "fault", "detail"),
+        *("code", "seconds", "count", "address", "metrics_port", "fault", "detail"),
     ) == ORDER
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from nats.aio.msg import Msg
 from support.broker import new_table
 
 from services.game.ids import every_subject, subject
@@ -85,6 +86,24 @@ async def test_nobody_listens_where_commits_are_published(
     assert not heard
     await owner.close()
     await broker.close()
+
+
+async def test_a_reader_hears_what_was_recorded(guarded: tuple[NatsServer, dict[str, str]]) -> None:
+    server, known = guarded
+    table_id = new_table()
+    heard: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def hear(message: Msg) -> None:
+        await heard.put(message.data)
+
+    reader = await Broker.connect(url_as(server.url, "reader", known), "reader")
+    await reader.client.subscribe("sj.v1.live.>", cb=hear)
+    await reader.client.flush()
+    owner = await Broker.connect(url_as(server.url, "table", known), "table")
+    assert isinstance(await JetStreamLog(owner).append(table_id, 0, b"first", "d"), Appended)
+    assert await asyncio.wait_for(heard.get(), 5) == b"first"
+    await owner.close()
+    await reader.close()
 
 
 # The library leaves a refused connection to the garbage collector.

@@ -66,6 +66,7 @@ async def replica(
     flags = {
         "data": data,
         "nats": nats,
+        "listen": "127.0.0.1:0",
         "metrics": "",
         "command_rate": 0.0,
         "view_rate": 0.0,

@@ -278,7 +278,7 @@ Global___Event: _TypeAlias = Event  # noqa: Y015
 
 @_typing.final
 class Sealed(_message.Message):
-    """A secret of a deal, encrypted for one audience (the README's "Fairness" has the algorithm and test vectors)."""
+    """A secret of a deal, encrypted for one audience (services/game/README.md has the algorithm and test vectors)."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -391,7 +391,7 @@ class RuleOption(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The option's name, as in the table of options in services/rules/README.md."""
+    """The option's name; services/rules/options.py, class RuleSet, lists them all."""
     value: _builtins.str
     """Its value as canonical JSON: `2`, `"during_deal"`, `true`, `["J","A"]`."""
     def __init__(
@@ -466,7 +466,9 @@ class Pace(_message.Message):
     next_deal_ms: _builtins.int
     """Time from a scored deal to the next one, unless four seats are ready sooner. At most 600000."""
     away_turns: _builtins.int
-    """Turns in a row that the server plays before a seat counts as away, 1..100."""
+    """Turns in a row that the server plays before a seat counts as away, 1..100. Who is still away when the deal ends has
+    escaped (SeatLeft) and cannot come back.
+    """
     def __init__(
         self,
         *,
@@ -620,7 +622,9 @@ class SeatLeft(_message.Message):
     player_id: _builtins.str
     """Who left."""
     escaped: _builtins.bool
-    """Left in mid-match: an escape, final; the server plays the seat to the end."""
+    """Left in mid-match, or was away when a deal ended: an escape. The player cannot come back; the server plays the seat
+    to the end.
+    """
     def __init__(
         self,
         *,
