@@ -38,7 +38,7 @@ from services.shell.tokens import sign
 
 _SEATS: Final = 4
 _DRAW_MS: Final = 25
-_THINK_MS: Final = 45
+_THINK_MS: Final = 35
 """At speed 1 a match takes about two minutes."""
 _PLAYER: Final = "ply_demo"
 _DIFFICULTIES: Final = {
