@@ -1,6 +1,7 @@
 """`shengji demo` plays a deal with all services as processes, verifies it, and leaves nothing behind."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,7 @@ def test_a_deal_is_played_shown_and_verified(name, tmp_path):
     assert not left, "processes outlive the demo"
     assert name in shown
     assert "Summary" in shown
-    assert "deal  1  attackers" in shown
+    # A mutiny begins a new deal, so the first one that is scored may bear a higher number.
+    assert re.search(r"deal +\d+  attackers", shown)
     assert "sound" in shown
-    assert "deals: 1 verified" in shown
+    assert re.search(r"deals: \d+ verified", shown)
