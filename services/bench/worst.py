@@ -84,18 +84,19 @@ def _cpu_us(call: Callable[..., object], *arguments: bytes) -> float:
 
 
 class Search:
-    """A seeded search for dear positions.
+    """A seeded search for dear positions, with hands of at most ``hand_most`` cards.
 
     Attributes:
         elite: the dearest positions found, dearest first.
         tried: positions checked so far, and ``sum_ns`` the time of their checks.
     """
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, hand_most: int = _HAND_MOST) -> None:
         self.elite: list[Dear] = []
         self.tried = 0
         self.sum_ns = 0
         self._rng = rng
+        self._hand_most = hand_most
         self._rules = _rule_sets(rng)
 
     def run(self, positions: int) -> None:
@@ -167,7 +168,7 @@ class Search:
         _trim(rng, lead, rng.randint(1, _LEAD_MOST))
         for card in kinds:
             hand[card] = min(_COPIES - lead[card], rng.choices(range(_COPIES + 1), weights)[0])
-        _trim(rng, hand, _HAND_MOST)
+        _trim(rng, hand, self._hand_most)
         size = sum(lead)
         if not 0 < size <= sum(hand):
             return None
@@ -201,7 +202,7 @@ class Search:
             if rng.random() < 0.5:
                 _swap_play(rng, hand, play)
             else:
-                _swap_hand(rng, case, hand, play)
+                _swap_hand(rng, case, hand, play, self._hand_most)
         changed = case._replace(hand=bytes(hand), play=bytes(play))
         return None if changed == case else changed
 
@@ -221,14 +222,14 @@ def _swap_play(rng: Random, hand: bytearray, play: bytearray) -> None:
         play[rng.choice(spare)] += 1
 
 
-def _swap_hand(rng: Random, case: Case, hand: bytearray, play: bytearray) -> None:
+def _swap_hand(rng: Random, case: Case, hand: bytearray, play: bytearray, most: int) -> None:
     """A card of the hand that is not played exchanged for one of the suit, or one of the suit added."""
     kinds = _kinds(case.order, case.lead.suit)
     spare = [card for card in range(CARDS) if hand[card] > play[card]]
     room = [card for card in kinds if hand[card] + case.lead.cards.count(card) < _COPIES]
     if not room:
         return
-    if spare and (sum(hand) >= _HAND_MOST or rng.random() < 0.7):
+    if spare and (sum(hand) >= most or rng.random() < 0.7):
         hand[rng.choice(spare)] -= 1
     hand[rng.choice(room)] += 1
 

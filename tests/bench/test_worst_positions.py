@@ -38,11 +38,12 @@ def best_us(call, *arguments):
 @pytest.mark.parametrize("size", [54, 60])
 def test_the_dearest_positions_found_stay_cheap(size):
     rng = Random(size)
-    search = Search(rng)
+    search = Search(rng, size)
     search.run(POSITIONS)
     assert search.tried >= POSITIONS
-    cases = [case for _, case in search.elite if sum(case.hand) <= size]
+    cases = [case for _, case in search.elite]
     assert len(cases) > 10
+    assert all(sum(case.hand) <= size for case in cases)
     for case in cases:
         hand = filled(rng, case, size)
         assert best_us(case.lead.check, hand, case.play) <= BAR_US
