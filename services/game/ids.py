@@ -25,7 +25,7 @@ STREAMS: Final = 4
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
-_TABLE_ID: Final = re.compile(r"tbl_[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
+_ID: Final = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
 _UUID: Final = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", re.ASCII
 )
@@ -48,7 +48,7 @@ class TableId(str):
         """The id that a text is; see the class."""
         if isinstance(text, cls):
             return text
-        if not isinstance(text, str) or not _TABLE_ID.fullmatch(text) or not _is_uuid7(_number(text[4:])):
+        if not isinstance(text, str) or not is_id("tbl", text):
             raise BadId("table id", str(text))
         return super().__new__(cls, text)
 
@@ -72,12 +72,32 @@ class TableId(str):
         Raises:
             ValueError: an argument out of range.
         """
-        if len(random) != 10 or not 0 <= now_ms < 1 << 48:
-            raise ValueError("a table id takes 48 bits of time and 10 random bytes")
-        noise = int.from_bytes(random, "big")
-        high, low = noise >> 62 & 0xFFF, noise & (1 << 62) - 1
-        number = now_ms << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low
-        return cls("tbl_" + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5)))
+        return cls(new_id("tbl", now_ms, random))
+
+
+def new_id(prefix: str, now_ms: int, random: bytes) -> str:
+    """A new id of any kind: ``prefix_`` and a UUIDv7 in 26 characters, as ``TableId`` has it.
+
+    Args:
+        prefix: what it names, such as "ply" or "rom".
+        now_ms: Unix time in milliseconds, 48 bits.
+        random: 10 random bytes; 74 of their bits are used.
+
+    Raises:
+        ValueError: an argument out of range.
+    """
+    if len(random) != 10 or not 0 <= now_ms < 1 << 48:
+        raise ValueError("an id takes 48 bits of time and 10 random bytes")
+    noise = int.from_bytes(random, "big")
+    high, low = noise >> 62 & 0xFFF, noise & (1 << 62) - 1
+    number = now_ms << 80 | 7 << 76 | high << 64 | 0b10 << 62 | low
+    return f"{prefix}_" + "".join(_ALPHABET[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+def is_id(prefix: str, text: str) -> bool:
+    """Whether a text is an id of a kind, by its form."""
+    letters = text.removeprefix(f"{prefix}_")
+    return letters != text and _ID.fullmatch(letters) is not None and _is_uuid7(_number(letters))
 
 
 def _number(letters: str) -> int:

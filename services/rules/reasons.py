@@ -105,6 +105,48 @@ class Reason(StrEnum):
     COMMAND_ID_REUSED = "command_id_reused"
     """The same command id came with another body."""
 
+    # Players, rooms, results
+    UNKNOWN_PLAYER = "unknown_player"
+    """There is no such player."""
+    UNKNOWN_ROOM = "unknown_room"
+    """There is no such room, or it has ended."""
+    UNKNOWN_CODE = "unknown_code"
+    """No room has that invite code."""
+    UNKNOWN_TICKET = "unknown_ticket"
+    """There is no such ticket."""
+    UNKNOWN_OPERATOR = "unknown_operator"
+    """There is no such operator."""
+    UNKNOWN_PHRASE = "unknown_phrase"
+    """No phrase has that id."""
+    ELSEWHERE = "elsewhere"
+    """The player is in another room, in a search or at a table."""
+    ROOM_FULL = "room_full"
+    """As many people are in the room as it takes."""
+    NOT_IN_ROOM = "not_in_room"
+    """The player is not in the room."""
+    NOT_HOST = "not_host"
+    """Only the room's host can do that."""
+    KICKED = "kicked"
+    """The host has sent the player away."""
+    SEATS_NOT_FILLED = "seats_not_filled"
+    """A seat is still free."""
+    ALREADY_MATCHED = "already_matched"
+    """The ticket has been matched."""
+    SIGN_IN_FAILED = "sign_in_failed"
+    """The secret is not the right one."""
+    TOKEN_REUSED = "token_reused"
+    """A refresh token was used twice, so its sign-in has ended."""
+    ALREADY_LINKED = "already_linked"
+    """The device or user belongs to another player."""
+    LAST_WAY_IN = "last_way_in"
+    """The player could not sign in any more."""
+    UNKNOWN_SEASON = "unknown_season"
+    """There was no such season."""
+    NOT_ARCHIVED = "not_archived"
+    """The match is not over, or its log has not been archived yet."""
+    ARCHIVE_DAMAGED = "archive_damaged"
+    """An archive does not verify."""
+
     # Services
     UNAUTHENTICATED = "unauthenticated"
     """No valid token."""
@@ -221,6 +263,41 @@ TEXTS: Final[Mapping[Reason, tuple[str, str]]] = {
     Reason.COMMAND_ID_REUSED: (
         "This command id was used for something else; make a new one.",
         "这个指令编号已用于别的操作，请换一个。",
+    ),
+    Reason.UNKNOWN_PLAYER: ("There is no such player.", "没有这位玩家。"),
+    Reason.UNKNOWN_ROOM: ("There is no such room any more.", "没有这个房间，或者它已经结束。"),
+    Reason.UNKNOWN_CODE: ("No room has that invite code.", "没有房间用这个邀请码。"),
+    Reason.UNKNOWN_TICKET: ("That search for opponents is over.", "没有这次匹配，或者它已经结束。"),
+    Reason.UNKNOWN_OPERATOR: ("There is no operator of that name.", "没有这个名字的运营方。"),
+    Reason.UNKNOWN_PHRASE: ("There is no such phrase.", "没有这句话或这个表情。"),
+    Reason.ELSEWHERE: (
+        "You are already somewhere else: {place}. Leave there first.",
+        "您还在别处（{place}），请先离开那里。",
+    ),
+    Reason.ROOM_FULL: ("The room is full.", "房间人数已满。"),
+    Reason.NOT_IN_ROOM: ("You are not in this room.", "您不在这个房间里。"),
+    Reason.NOT_HOST: ("Only the host can do that.", "只有房主才能这样做。"),
+    Reason.KICKED: ("The host has sent you away from this room.", "房主已请您离开这个房间。"),
+    Reason.SEATS_NOT_FILLED: ("All four seats must be filled first.", "四个座位都有人才能开始。"),
+    Reason.ALREADY_MATCHED: ("Your opponents have been found already.", "已经匹配成功，不能取消。"),
+    Reason.SIGN_IN_FAILED: (
+        "That did not sign you in; check what you entered.",
+        "登录不成功，请检查后再试。",
+    ),
+    Reason.TOKEN_REUSED: (
+        "This sign-in was used from two places and has ended; sign in anew.",
+        "这次登录在别处被用过，已失效，请重新登录。",
+    ),
+    Reason.ALREADY_LINKED: ("That is linked to another player already.", "已经绑定在另一位玩家上。"),
+    Reason.LAST_WAY_IN: (
+        "That is your only way to sign in; link another one first.",
+        "这是您唯一的登录方式，请先绑定别的。",
+    ),
+    Reason.UNKNOWN_SEASON: ("There is no such season.", "没有这个赛季。"),
+    Reason.NOT_ARCHIVED: ("The match is not archived yet.", "这场比赛还没有归档。"),
+    Reason.ARCHIVE_DAMAGED: (
+        "The record of this match is damaged; somebody has been told.",
+        "这场比赛的记录已损坏，已上报处理。",
     ),
     Reason.UNAUTHENTICATED: ("Please sign in again.", "请重新登录。"),
     Reason.RATE_LIMITED: ("Too many requests; wait a moment.", "操作太频繁，请稍等。"),

@@ -37,6 +37,10 @@ class Call(NamedTuple):
     """``time.perf_counter()`` when the call reached the handler."""
     accept_language: str = ""
     """The header as it came; ``errors.locale_of`` reads it."""
+    operator: str = ""
+    """The operator that the player belongs to, empty for the house."""
+    address: str = ""
+    """Where the call came from, without the port; of a gateway's callers all the same."""
 
 
 class Guard:

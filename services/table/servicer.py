@@ -175,6 +175,14 @@ class TableServicer:
             rules=rules_to_wire(chosen), presets=PRESET_NAMES, sheet=sheet_to_wire(chosen, language)
         )
 
+    async def end_unfunded(self, request: pb.EndUnfundedRequest, call: Call) -> pb.EndUnfundedResponse:
+        """See the proto; nobody holds stakes yet."""
+        raise RefusedError(Reason.NOT_YOURS)
+
+    async def renew_watch(self, request: pb.RenewWatchRequest, call: Call) -> pb.RenewWatchResponse:
+        """See the proto."""
+        raise RefusedError(Reason.UNAVAILABLE)
+
     async def watch(self, request: pb.WatchRequest, call: Call, write: Write) -> None:
         """See the proto."""
         await self._watches.watch(request, call, write)

@@ -47,7 +47,7 @@ def test_ids_are_ordered_by_time():
     ("now_ms", "random"), [(-1, b"0" * 10), (1 << 48, b"0" * 10), (1, b"0" * 9), (1, b"")]
 )
 def test_new_refuses_what_is_out_of_range(now_ms, random):
-    with pytest.raises(ValueError, match="table id"):
+    with pytest.raises(ValueError, match="id takes"):
         TableId.new(now_ms, random)
 
 

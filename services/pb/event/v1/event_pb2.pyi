@@ -102,6 +102,8 @@ class _CloseReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_CloseReas
     """It reached the most commits that a table may have."""
     CLOSE_REASON_EMPTY: _CloseReason.ValueType  # 4
     """Everybody left before the match began."""
+    CLOSE_REASON_UNFUNDED: _CloseReason.ValueType  # 5
+    """A seat could no longer cover its stake between two deals."""
 
 class CloseReason(_CloseReason, metaclass=_CloseReasonEnumTypeWrapper):
     """Why a table closed."""
@@ -116,6 +118,8 @@ CLOSE_REASON_COMMIT_CAP: CloseReason.ValueType  # 3
 """It reached the most commits that a table may have."""
 CLOSE_REASON_EMPTY: CloseReason.ValueType  # 4
 """Everybody left before the match began."""
+CLOSE_REASON_UNFUNDED: CloseReason.ValueType  # 5
+"""A seat could no longer cover its stake between two deals."""
 Global___CloseReason: _TypeAlias = CloseReason  # noqa: Y015
 
 @_typing.final
@@ -534,6 +538,9 @@ class TableOpened(_message.Message):
     NEXT_SEED_FIELD_NUMBER: _builtins.int
     PREVIOUS_TABLE_ID_FIELD_NUMBER: _builtins.int
     INSECURE_ENTROPY_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    RAKE_PERMILLE_FIELD_NUMBER: _builtins.int
+    PRIZE_FIELD_NUMBER: _builtins.int
     creator_id: _builtins.str
     """Who founded it."""
     stake: _builtins.int
@@ -546,6 +553,12 @@ class TableOpened(_message.Message):
     """The finished table that this one continues, or empty."""
     insecure_entropy: _builtins.str
     """Not empty: every random choice of this table comes from this text and anyone can foresee it. Development only."""
+    operator: _builtins.str
+    """The operator whose players these are, empty for the house."""
+    rake_permille: _builtins.int
+    """The share of each deal's winnings that goes to the operator (or the house), in thousandths."""
+    prize: _builtins.int
+    """Chips that the operator (or the house) gives to the winners of the match, in equal parts."""
     @_builtins.property
     def rules(self) -> Global___RuleSet:
         """The rules."""
@@ -575,10 +588,13 @@ class TableOpened(_message.Message):
         next_seed: Global___SeedCommitment | None = ...,
         previous_table_id: _builtins.str = ...,
         insecure_entropy: _builtins.str = ...,
+        operator: _builtins.str = ...,
+        rake_permille: _builtins.int = ...,
+        prize: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["next_seed", b"next_seed", "pace", b"pace", "rules", b"rules"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["creator_id", b"creator_id", "insecure_entropy", b"insecure_entropy", "next_seed", b"next_seed", "pace", b"pace", "previous_table_id", b"previous_table_id", "rules", b"rules", "seats", b"seats", "spectator_delay_ms", b"spectator_delay_ms", "spectators", b"spectators", "stake", b"stake"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["creator_id", b"creator_id", "insecure_entropy", b"insecure_entropy", "next_seed", b"next_seed", "operator", b"operator", "pace", b"pace", "previous_table_id", b"previous_table_id", "prize", b"prize", "rake_permille", b"rake_permille", "rules", b"rules", "seats", b"seats", "spectator_delay_ms", b"spectator_delay_ms", "spectators", b"spectators", "stake", b"stake"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

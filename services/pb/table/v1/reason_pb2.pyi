@@ -123,6 +123,46 @@ class _ReasonEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Reason.ValueTy
     """A fault of the service."""
     REASON_ALREADY_DONE: _Reason.ValueType  # 48
     """Nothing would change: it is so already."""
+    REASON_UNKNOWN_PLAYER: _Reason.ValueType  # 49
+    """There is no such player."""
+    REASON_UNKNOWN_ROOM: _Reason.ValueType  # 50
+    """There is no such room, or it has ended."""
+    REASON_UNKNOWN_CODE: _Reason.ValueType  # 51
+    """No room has that invite code."""
+    REASON_UNKNOWN_TICKET: _Reason.ValueType  # 52
+    """There is no such ticket."""
+    REASON_UNKNOWN_OPERATOR: _Reason.ValueType  # 53
+    """There is no such operator."""
+    REASON_UNKNOWN_PHRASE: _Reason.ValueType  # 54
+    """No phrase has that id."""
+    REASON_ELSEWHERE: _Reason.ValueType  # 55
+    """The player is in another room, in a search or at a table."""
+    REASON_ROOM_FULL: _Reason.ValueType  # 56
+    """As many people are in the room as it takes."""
+    REASON_NOT_IN_ROOM: _Reason.ValueType  # 57
+    """The player is not in the room."""
+    REASON_NOT_HOST: _Reason.ValueType  # 58
+    """Only the room's host can do that."""
+    REASON_KICKED: _Reason.ValueType  # 59
+    """The host has sent the player away."""
+    REASON_SEATS_NOT_FILLED: _Reason.ValueType  # 60
+    """A seat is still free."""
+    REASON_ALREADY_MATCHED: _Reason.ValueType  # 61
+    """The ticket has been matched."""
+    REASON_SIGN_IN_FAILED: _Reason.ValueType  # 62
+    """The secret is not the right one."""
+    REASON_TOKEN_REUSED: _Reason.ValueType  # 63
+    """A refresh token was used twice, so its sign-in has ended."""
+    REASON_ALREADY_LINKED: _Reason.ValueType  # 64
+    """The device or user belongs to another player."""
+    REASON_LAST_WAY_IN: _Reason.ValueType  # 65
+    """The player could not sign in any more."""
+    REASON_UNKNOWN_SEASON: _Reason.ValueType  # 66
+    """There was no such season."""
+    REASON_NOT_ARCHIVED: _Reason.ValueType  # 67
+    """The match is not over, or its log has not been archived yet."""
+    REASON_ARCHIVE_DAMAGED: _Reason.ValueType  # 68
+    """An archive does not verify."""
 
 class Reason(_Reason, metaclass=_ReasonEnumTypeWrapper):
     """Every reason for which anything is refused. google.rpc.ErrorInfo carries the name without `REASON_`, the judge prints
@@ -227,6 +267,46 @@ REASON_INTERNAL: Reason.ValueType  # 47
 """A fault of the service."""
 REASON_ALREADY_DONE: Reason.ValueType  # 48
 """Nothing would change: it is so already."""
+REASON_UNKNOWN_PLAYER: Reason.ValueType  # 49
+"""There is no such player."""
+REASON_UNKNOWN_ROOM: Reason.ValueType  # 50
+"""There is no such room, or it has ended."""
+REASON_UNKNOWN_CODE: Reason.ValueType  # 51
+"""No room has that invite code."""
+REASON_UNKNOWN_TICKET: Reason.ValueType  # 52
+"""There is no such ticket."""
+REASON_UNKNOWN_OPERATOR: Reason.ValueType  # 53
+"""There is no such operator."""
+REASON_UNKNOWN_PHRASE: Reason.ValueType  # 54
+"""No phrase has that id."""
+REASON_ELSEWHERE: Reason.ValueType  # 55
+"""The player is in another room, in a search or at a table."""
+REASON_ROOM_FULL: Reason.ValueType  # 56
+"""As many people are in the room as it takes."""
+REASON_NOT_IN_ROOM: Reason.ValueType  # 57
+"""The player is not in the room."""
+REASON_NOT_HOST: Reason.ValueType  # 58
+"""Only the room's host can do that."""
+REASON_KICKED: Reason.ValueType  # 59
+"""The host has sent the player away."""
+REASON_SEATS_NOT_FILLED: Reason.ValueType  # 60
+"""A seat is still free."""
+REASON_ALREADY_MATCHED: Reason.ValueType  # 61
+"""The ticket has been matched."""
+REASON_SIGN_IN_FAILED: Reason.ValueType  # 62
+"""The secret is not the right one."""
+REASON_TOKEN_REUSED: Reason.ValueType  # 63
+"""A refresh token was used twice, so its sign-in has ended."""
+REASON_ALREADY_LINKED: Reason.ValueType  # 64
+"""The device or user belongs to another player."""
+REASON_LAST_WAY_IN: Reason.ValueType  # 65
+"""The player could not sign in any more."""
+REASON_UNKNOWN_SEASON: Reason.ValueType  # 66
+"""There was no such season."""
+REASON_NOT_ARCHIVED: Reason.ValueType  # 67
+"""The match is not over, or its log has not been archived yet."""
+REASON_ARCHIVE_DAMAGED: Reason.ValueType  # 68
+"""An archive does not verify."""
 Global___Reason: _TypeAlias = Reason  # noqa: Y015
 
 @_typing.final

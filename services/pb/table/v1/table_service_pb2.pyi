@@ -107,18 +107,29 @@ class CreateTableRequest(_message.Message):
     SPECTATORS_FIELD_NUMBER: _builtins.int
     SPECTATOR_DELAY_MS_FIELD_NUMBER: _builtins.int
     PREVIOUS_TABLE_ID_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    RAKE_PERMILLE_FIELD_NUMBER: _builtins.int
+    PRIZE_FIELD_NUMBER: _builtins.int
     command_id: _builtins.str
     """The command's UUID in text. Repeating it is safe."""
     preset: _builtins.str
     """A preset of the rules, such as "classic-2d"; GetRules names them all."""
     stake: _builtins.int
-    """Base stake in chips, 0..1000000000."""
+    """Base stake in chips, 0..1000000000. Above 0 only for services (`svc:` callers), who hold the chips of those who are
+    to sit: the table is founded with all four seats taken, else INVALID_ARGUMENT; PERMISSION_DENIED for anybody else.
+    """
     spectators: _event_pb2.Spectators.ValueType
     """Who may watch; OFF when unspecified."""
     spectator_delay_ms: _builtins.int
     """How much later a spectator is told, milliseconds, 0..600000."""
     previous_table_id: _builtins.str
     """The finished table that this one continues, or empty."""
+    operator: _builtins.str
+    """The operator whose players these are, 2..32 of `a-z 0-9 -`, empty for the house. Only for services."""
+    rake_permille: _builtins.int
+    """The share of each deal's winnings that goes to the operator (or the house), in thousandths, 0..100. Only for services."""
+    prize: _builtins.int
+    """Chips that the operator (or the house) gives to the winners of the match, in equal parts. Only for services."""
     @_builtins.property
     def overrides(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.RuleOption]:
         """Options that differ from the preset; value as canonical JSON."""
@@ -145,10 +156,13 @@ class CreateTableRequest(_message.Message):
         spectators: _event_pb2.Spectators.ValueType = ...,
         spectator_delay_ms: _builtins.int = ...,
         previous_table_id: _builtins.str = ...,
+        operator: _builtins.str = ...,
+        rake_permille: _builtins.int = ...,
+        prize: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["pace", b"pace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command_id", b"command_id", "overrides", b"overrides", "pace", b"pace", "preset", b"preset", "previous_table_id", b"previous_table_id", "seats", b"seats", "spectator_delay_ms", b"spectator_delay_ms", "spectators", b"spectators", "stake", b"stake"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command_id", b"command_id", "operator", b"operator", "overrides", b"overrides", "pace", b"pace", "preset", b"preset", "previous_table_id", b"previous_table_id", "prize", b"prize", "rake_permille", b"rake_permille", "seats", b"seats", "spectator_delay_ms", b"spectator_delay_ms", "spectators", b"spectators", "stake", b"stake"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -977,17 +991,108 @@ class Heartbeat(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     SERVER_NOW_MS_FIELD_NUMBER: _builtins.int
+    TOKEN_EXPIRES_AT_MS_FIELD_NUMBER: _builtins.int
     server_now_ms: _builtins.int
     """The server's clock, milliseconds of Unix time."""
+    token_expires_at_ms: _builtins.int
+    """Until when the token of this watch holds, milliseconds of Unix time; RenewWatch before it."""
     def __init__(
         self,
         *,
         server_now_ms: _builtins.int = ...,
+        token_expires_at_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["server_now_ms", b"server_now_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["server_now_ms", b"server_now_ms", "token_expires_at_ms", b"token_expires_at_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Heartbeat: _TypeAlias = Heartbeat  # noqa: Y015
+
+@_typing.final
+class RenewWatchRequest(_message.Message):
+    """Renews the caller's watches."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewWatchRequest: _TypeAlias = RenewWatchRequest  # noqa: Y015
+
+@_typing.final
+class RenewWatchResponse(_message.Message):
+    """Renewed."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPIRES_AT_MS_FIELD_NUMBER: _builtins.int
+    expires_at_ms: _builtins.int
+    """Until when the caller's watches live now, milliseconds of Unix time."""
+    def __init__(
+        self,
+        *,
+        expires_at_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at_ms", b"expires_at_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewWatchResponse: _TypeAlias = RenewWatchResponse  # noqa: Y015
+
+@_typing.final
+class EndUnfundedRequest(_message.Message):
+    """The command of EndUnfunded."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONTEXT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def context(self) -> Global___CommandContext:
+        """Which table, which command."""
+
+    def __init__(
+        self,
+        *,
+        context: Global___CommandContext | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["context", b"context"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["context", b"context"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndUnfundedRequest: _TypeAlias = EndUnfundedRequest  # noqa: Y015
+
+@_typing.final
+class EndUnfundedResponse(_message.Message):
+    """The answer to EndUnfunded."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RECEIPT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def receipt(self) -> Global___Receipt:
+        """Where the command was recorded."""
+
+    def __init__(
+        self,
+        *,
+        receipt: Global___Receipt | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EndUnfundedResponse: _TypeAlias = EndUnfundedResponse  # noqa: Y015

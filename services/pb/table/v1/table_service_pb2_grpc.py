@@ -110,6 +110,16 @@ class TableServiceStub:
                 request_serializer=shengji_dot_table_dot_v1_dot_table__service__pb2.WatchRequest.SerializeToString,
                 response_deserializer=shengji_dot_table_dot_v1_dot_table__service__pb2.WatchResponse.FromString,
                 _registered_method=True)
+        self.RenewWatch = channel.unary_unary(
+                '/shengji.table.v1.TableService/RenewWatch',
+                request_serializer=shengji_dot_table_dot_v1_dot_table__service__pb2.RenewWatchRequest.SerializeToString,
+                response_deserializer=shengji_dot_table_dot_v1_dot_table__service__pb2.RenewWatchResponse.FromString,
+                _registered_method=True)
+        self.EndUnfunded = channel.unary_unary(
+                '/shengji.table.v1.TableService/EndUnfunded',
+                request_serializer=shengji_dot_table_dot_v1_dot_table__service__pb2.EndUnfundedRequest.SerializeToString,
+                response_deserializer=shengji_dot_table_dot_v1_dot_table__service__pb2.EndUnfundedResponse.FromString,
+                _registered_method=True)
 
 
 class TableServiceServicer:
@@ -218,8 +228,25 @@ class TableServiceServicer:
     def Watch(self, request, context):
         """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
         follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
-        minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
-        may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
+        minute after the token has expired unless RenewWatch came, and with RESOURCE_EXHAUSTED SLOW_READER when the client
+        does not read; then it may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that
+        seat from then on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RenewWatch(self, request, context):
+        """Keep the caller's watches, at every table and on every replica, beyond the token they began with: they live as long
+        as the token of this call. Heartbeats tell until when.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def EndUnfunded(self, request, context):
+        """For services (`svc:` callers): end a match between two deals because a seat can no longer cover its stake. The table
+        closes, UNFUNDED. While a deal is open: FAILED_PRECONDITION WRONG_PHASE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -302,6 +329,16 @@ def add_TableServiceServicer_to_server(servicer, server):
                     servicer.Watch,
                     request_deserializer=shengji_dot_table_dot_v1_dot_table__service__pb2.WatchRequest.FromString,
                     response_serializer=shengji_dot_table_dot_v1_dot_table__service__pb2.WatchResponse.SerializeToString,
+            ),
+            'RenewWatch': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewWatch,
+                    request_deserializer=shengji_dot_table_dot_v1_dot_table__service__pb2.RenewWatchRequest.FromString,
+                    response_serializer=shengji_dot_table_dot_v1_dot_table__service__pb2.RenewWatchResponse.SerializeToString,
+            ),
+            'EndUnfunded': grpc.unary_unary_rpc_method_handler(
+                    servicer.EndUnfunded,
+                    request_deserializer=shengji_dot_table_dot_v1_dot_table__service__pb2.EndUnfundedRequest.FromString,
+                    response_serializer=shengji_dot_table_dot_v1_dot_table__service__pb2.EndUnfundedResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -710,6 +747,60 @@ class TableService:
             '/shengji.table.v1.TableService/Watch',
             shengji_dot_table_dot_v1_dot_table__service__pb2.WatchRequest.SerializeToString,
             shengji_dot_table_dot_v1_dot_table__service__pb2.WatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewWatch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/shengji.table.v1.TableService/RenewWatch',
+            shengji_dot_table_dot_v1_dot_table__service__pb2.RenewWatchRequest.SerializeToString,
+            shengji_dot_table_dot_v1_dot_table__service__pb2.RenewWatchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def EndUnfunded(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/shengji.table.v1.TableService/EndUnfunded',
+            shengji_dot_table_dot_v1_dot_table__service__pb2.EndUnfundedRequest.SerializeToString,
+            shengji_dot_table_dot_v1_dot_table__service__pb2.EndUnfundedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -76,8 +76,17 @@ class TableServiceStub:
     Watch: _grpc.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]
     """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
     follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
-    minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
-    may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
+    minute after the token has expired unless RenewWatch came, and with RESOURCE_EXHAUSTED SLOW_READER when the client
+    does not read; then it may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that
+    seat from then on.
+    """
+    RenewWatch: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.RenewWatchRequest, _table_service_pb2.RenewWatchResponse]
+    """Keep the caller's watches, at every table and on every replica, beyond the token they began with: they live as long
+    as the token of this call. Heartbeats tell until when.
+    """
+    EndUnfunded: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.EndUnfundedRequest, _table_service_pb2.EndUnfundedResponse]
+    """For services (`svc:` callers): end a match between two deals because a seat can no longer cover its stake. The table
+    closes, UNFUNDED. While a deal is open: FAILED_PRECONDITION WRONG_PHASE.
     """
 
 @_typing.type_check_only
@@ -118,8 +127,17 @@ class TableServiceAsyncStub(TableServiceStub):
     Watch: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]  # type: ignore[assignment]
     """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
     follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
-    minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
-    may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
+    minute after the token has expired unless RenewWatch came, and with RESOURCE_EXHAUSTED SLOW_READER when the client
+    does not read; then it may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that
+    seat from then on.
+    """
+    RenewWatch: _aio.UnaryUnaryMultiCallable[_table_service_pb2.RenewWatchRequest, _table_service_pb2.RenewWatchResponse]  # type: ignore[assignment]
+    """Keep the caller's watches, at every table and on every replica, beyond the token they began with: they live as long
+    as the token of this call. Heartbeats tell until when.
+    """
+    EndUnfunded: _aio.UnaryUnaryMultiCallable[_table_service_pb2.EndUnfundedRequest, _table_service_pb2.EndUnfundedResponse]  # type: ignore[assignment]
+    """For services (`svc:` callers): end a match between two deals because a seat can no longer cover its stake. The table
+    closes, UNFUNDED. While a deal is open: FAILED_PRECONDITION WRONG_PHASE.
     """
 
 class TableServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -247,8 +265,29 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_table_service_pb2.WatchResponse], _abc.AsyncIterator[_table_service_pb2.WatchResponse]]:
         """Everything that happens at a table, as the caller may know it: a snapshot and what follows, or exactly what
         follows a resume token, for the whole life of the table and alike on every replica. It ends with UNAUTHENTICATED a
-        minute after the token has expired, and with RESOURCE_EXHAUSTED SLOW_READER when the client does not read; then it
-        may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that seat from then on.
+        minute after the token has expired unless RenewWatch came, and with RESOURCE_EXHAUSTED SLOW_READER when the client
+        does not read; then it may be resumed. Spectators are told `spectator_delay_ms` later; who takes a seat sees as that
+        seat from then on.
+        """
+
+    @_abc_1.abstractmethod
+    def RenewWatch(
+        self,
+        request: _table_service_pb2.RenewWatchRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_service_pb2.RenewWatchResponse, _abc.Awaitable[_table_service_pb2.RenewWatchResponse]]:
+        """Keep the caller's watches, at every table and on every replica, beyond the token they began with: they live as long
+        as the token of this call. Heartbeats tell until when.
+        """
+
+    @_abc_1.abstractmethod
+    def EndUnfunded(
+        self,
+        request: _table_service_pb2.EndUnfundedRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_table_service_pb2.EndUnfundedResponse, _abc.Awaitable[_table_service_pb2.EndUnfundedResponse]]:
+        """For services (`svc:` callers): end a match between two deals because a seat can no longer cover its stake. The table
+        closes, UNFUNDED. While a deal is open: FAILED_PRECONDITION WRONG_PHASE.
         """
 
 def add_TableServiceServicer_to_server(servicer: TableServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
