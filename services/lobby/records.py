@@ -106,7 +106,7 @@ class Change:
     async def guard(self, key: str) -> None:
         """Let the change be refused if this record changes meanwhile, though it stays as it is.
 
-        What is only read is not compared: a decision that hangs on a record which it does not write guards it.
+        What is only read is not compared: a decision that hangs on a record it does not write guards it.
 
         Raises:
             Unavailable: the store cannot be read.
