@@ -1,0 +1,30 @@
+"""What the parts of the lobby stand on."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from services.game.ids import new_id
+from services.lobby.metrics import LobbyMetrics
+from services.lobby.ports import Funds, Ratings
+from services.lobby.store import Store
+from services.shell.bus import Bus
+from services.shell.logs import Log
+
+
+class Deps(NamedTuple):
+    """The ports and tools that the parts of the lobby share."""
+
+    store: Store
+    bus: Bus
+    now_ms: Callable[[], int]
+    """The clock, milliseconds of Unix time."""
+    random: Callable[[int], bytes]
+    """So many random bytes."""
+    ratings: Ratings
+    funds: Funds
+    metrics: LobbyMetrics
+    log: Log
+
+    def new_id(self, prefix: str) -> str:
+        """A new id, such as ``rom_…``."""
+        return new_id(prefix, self.now_ms(), self.random(10))
