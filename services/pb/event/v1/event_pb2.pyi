@@ -1073,6 +1073,7 @@ class DealScored(_message.Message):
     NEXT_SEED_FIELD_NUMBER: _builtins.int
     HOOKED_BACK_FIELD_NUMBER: _builtins.int
     FINES_FIELD_NUMBER: _builtins.int
+    FAILED_THROWS_FIELD_NUMBER: _builtins.int
     deal: _builtins.int
     """The deal."""
     attackers_points: _builtins.int
@@ -1107,6 +1108,12 @@ class DealScored(_message.Message):
     def next_seed(self) -> Global___SeedCommitment:
         """The commitment for the next deal; absent when the match is over."""
 
+    @_builtins.property
+    def failed_throws(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Throws that failed in the deal, by seats 0..3; under rules in which they cost chips the ledger charges them (D6).
+        Absent in logs older than this field.
+        """
+
     def __init__(
         self,
         *,
@@ -1123,10 +1130,11 @@ class DealScored(_message.Message):
         next_seed: Global___SeedCommitment | None = ...,
         hooked_back: _builtins.bool = ...,
         fines: _builtins.int = ...,
+        failed_throws: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["next_seed", b"next_seed", "reveal", b"reveal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attackers_points", b"attackers_points", "deal", b"deal", "fines", b"fines", "hooked_back", b"hooked_back", "kitty", b"kitty", "kitty_points", b"kitty_points", "levels", b"levels", "multiplier", b"multiplier", "next_declarer", b"next_declarer", "next_seed", b"next_seed", "nominal_levels", b"nominal_levels", "reveal", b"reveal", "winning_side", b"winning_side"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attackers_points", b"attackers_points", "deal", b"deal", "failed_throws", b"failed_throws", "fines", b"fines", "hooked_back", b"hooked_back", "kitty", b"kitty", "kitty_points", b"kitty_points", "levels", b"levels", "multiplier", b"multiplier", "next_declarer", b"next_declarer", "next_seed", b"next_seed", "nominal_levels", b"nominal_levels", "reveal", b"reveal", "winning_side", b"winning_side"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from services.pb.event.v1 import event_pb2 as shengji_dot_event_dot_v1_dot_event__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18shengji/log/v1/log.proto\x12\x0eshengji.log.v1\x1a\x1cshengji/event/v1/event.proto\"\xf7\x01\n\x06\x43ommit\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x11\n\tprev_hash\x18\x03 \x01(\x0c\x12\x12\n\ncommand_id\x18\x04 \x01(\x0c\x12\x15\n\rcommand_check\x18\x05 \x01(\x0c\x12$\n\x05\x61\x63tor\x18\x06 \x01(\x0b\x32\x15.shengji.log.v1.Actor\x12\x16\n\x0erecorded_at_us\x18\x07 \x01(\x03\x12\x0e\n\x06schema\x18\x08 \x01(\r\x12\x15\n\rrules_version\x18\t \x01(\r\x12\'\n\x06\x65vents\x18\n \x03(\x0b\x32\x17.shengji.event.v1.Event\"6\n\x05\x41\x63tor\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seat\"\xa4\x01\n\x08Snapshot\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x13\n\x0b\x63ommit_hash\x18\x03 \x01(\x0c\x12\x14\n\x0c\x66old_version\x18\x04 \x01(\r\x12\x17\n\x0fstream_sequence\x18\x05 \x01(\x04\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x12\n\nciphertext\x18\x07 \x01(\x0c\x12\x0e\n\x06key_id\x18\x08 \x01(\tb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18shengji/log/v1/log.proto\x12\x0eshengji.log.v1\x1a\x1cshengji/event/v1/event.proto\"\x8b\x02\n\x06\x43ommit\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x11\n\tprev_hash\x18\x03 \x01(\x0c\x12\x12\n\ncommand_id\x18\x04 \x01(\x0c\x12\x15\n\rcommand_check\x18\x05 \x01(\x0c\x12$\n\x05\x61\x63tor\x18\x06 \x01(\x0b\x32\x15.shengji.log.v1.Actor\x12\x16\n\x0erecorded_at_us\x18\x07 \x01(\x03\x12\x0e\n\x06schema\x18\x08 \x01(\r\x12\x15\n\rrules_version\x18\t \x01(\r\x12\'\n\x06\x65vents\x18\n \x03(\x0b\x32\x17.shengji.event.v1.Event\x12\x12\n\nprevious_d\x18\x0b \x01(\x04\"6\n\x05\x41\x63tor\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x11\n\x04seat\x18\x02 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seat\"\xa4\x01\n\x08Snapshot\x12\x10\n\x08table_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12\x13\n\x0b\x63ommit_hash\x18\x03 \x01(\x0c\x12\x14\n\x0c\x66old_version\x18\x04 \x01(\r\x12\x17\n\x0fstream_sequence\x18\x05 \x01(\x04\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x12\n\nciphertext\x18\x07 \x01(\x0c\x12\x0e\n\x06key_id\x18\x08 \x01(\tb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,9 +33,9 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'shengji.log.v1.log_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_COMMIT']._serialized_start=75
-  _globals['_COMMIT']._serialized_end=322
-  _globals['_ACTOR']._serialized_start=324
-  _globals['_ACTOR']._serialized_end=378
-  _globals['_SNAPSHOT']._serialized_start=381
-  _globals['_SNAPSHOT']._serialized_end=545
+  _globals['_COMMIT']._serialized_end=342
+  _globals['_ACTOR']._serialized_start=344
+  _globals['_ACTOR']._serialized_end=398
+  _globals['_SNAPSHOT']._serialized_start=401
+  _globals['_SNAPSHOT']._serialized_end=565
 # @@protoc_insertion_point(module_scope)

@@ -35,6 +35,7 @@ class Commit(_message.Message):
     SCHEMA_FIELD_NUMBER: _builtins.int
     RULES_VERSION_FIELD_NUMBER: _builtins.int
     EVENTS_FIELD_NUMBER: _builtins.int
+    PREVIOUS_D_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table: `tbl_` and 26 lower-case characters."""
     version: _builtins.int
@@ -51,6 +52,10 @@ class Commit(_message.Message):
     """The version of this format that the writer knew."""
     rules_version: _builtins.int
     """The version of the rules' code that decided."""
+    previous_d: _builtins.int
+    """The version of the table's newest earlier commit of kind `d` (those that found, seat, end a deal or close), so that
+    who reads only those sees a gap; 0 in the first commit, and in logs older than this field.
+    """
     @_builtins.property
     def actor(self) -> Global___Actor:
         """Who acted; absent for the server."""
@@ -72,10 +77,11 @@ class Commit(_message.Message):
         schema: _builtins.int = ...,
         rules_version: _builtins.int = ...,
         events: _abc.Iterable[_event_pb2.Event] | None = ...,
+        previous_d: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "command_check", b"command_check", "command_id", b"command_id", "events", b"events", "prev_hash", b"prev_hash", "recorded_at_us", b"recorded_at_us", "rules_version", b"rules_version", "schema", b"schema", "table_id", b"table_id", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actor", b"actor", "command_check", b"command_check", "command_id", b"command_id", "events", b"events", "prev_hash", b"prev_hash", "previous_d", b"previous_d", "recorded_at_us", b"recorded_at_us", "rules_version", b"rules_version", "schema", b"schema", "table_id", b"table_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
