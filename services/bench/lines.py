@@ -11,6 +11,7 @@ from services.bench.fanout import fanout
 from services.bench.figures import Figure
 from services.bench.fold import fold
 from services.bench.legality import legality
+from services.bench.matching import matching
 from services.bench.memory import memory
 from services.bench.roundtrip import roundtrip
 from services.bench.scale import Scale
@@ -21,6 +22,7 @@ ALONE: Final[dict[str, Callable[[Scale], list[Figure]]]] = {
     "worst": worst,
     "deals": deals,
     "fold": fold,
+    "matching": matching,
 }
 """Benchmarks of pure code, in this process."""
 HOUSE: Final[dict[str, Callable[[Scale], Awaitable[list[Figure]]]]] = {

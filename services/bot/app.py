@@ -2,9 +2,7 @@
 
 import asyncio
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
-import grpc
 from prometheus_client import CollectorRegistry
 
 from services.bot.client import TableClient, Tokens
@@ -17,7 +15,7 @@ from services.rules.options import RULES_VERSION
 from services.shell import metrics as shell_metrics
 from services.shell import server
 from services.shell.broker import Broker
-from services.shell.config import ConfigError, is_loopback, split_address
+from services.shell.channel import open_channel
 from services.shell.keys import signing_key
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log
@@ -65,7 +63,7 @@ class Bots:
             KeyFileError: the issuer's key cannot be used.
         """
         metrics = BotMetrics(registry)
-        self._channel = _channel(config)
+        self._channel = open_channel(config.table, config.table_ca)
         tokens = Tokens(signing_key(config.data, config.bot_issuer), config.bot_issuer)
         player = Player(TableClient(self._channel, tokens), metrics, log)
         self.tables = Tables(
@@ -88,27 +86,6 @@ class Bots:
         await self._doorbells.stop()
         await self.tables.stop()
         await self._channel.close()
-
-
-def _channel(config: BotConfig) -> grpc.aio.Channel:
-    """A channel to all the table services: called in turn, so that the loss of one stops nobody."""
-    addresses = [address.strip() for address in config.table.split(",")]
-    hosts = [split_address(address)[0] for address in addresses]
-    target = addresses[0] if len(addresses) == 1 else "ipv4:" + ",".join(addresses)
-    options = (
-        ("grpc.lb_policy_name", "round_robin"),
-        ("grpc.keepalive_time_ms", 45_000),
-        ("grpc.max_reconnect_backoff_ms", 300),
-    )
-    if config.table_ca:
-        try:
-            roots = Path(config.table_ca).read_bytes()
-        except OSError as error:
-            raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
-        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(roots), options)
-    if not all(is_loopback(host) for host in hosts):
-        raise ConfigError(f"{config.table} is not all on this machine: --table-ca is required")
-    return grpc.aio.insecure_channel(target, options)
 
 
 def _version() -> str:

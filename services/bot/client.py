@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import grpc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from google.rpc.error_details_pb2 import ErrorInfo
-from google.rpc.status_pb2 import Status
 
 from services.bot.actions import (
     Action,
@@ -27,7 +25,7 @@ from services.game.wire import cards_from_wire, cards_to_wire
 from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1.table_service_pb2_grpc import TableServiceStub
 from services.pb.table.v1.view_pb2 import TableView
-from services.shell.errors import DETAILS_KEY
+from services.shell.channel import PASSING, reason_of
 from services.shell.tokens import LIFETIME_S, sign
 
 CALL_TIMEOUT_S: Final = 6.0
@@ -66,18 +64,6 @@ class Refusal(Exception):
     def __init__(self, refused: Refused) -> None:
         super().__init__(f"{refused.code} {refused.reason}")
         self.refused = refused
-
-
-_RETRY: Final = frozenset(
-    {
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.DEADLINE_EXCEEDED,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-        grpc.StatusCode.UNKNOWN,
-        grpc.StatusCode.INTERNAL,
-        grpc.StatusCode.CANCELLED,
-    }
-)
 
 
 def command_id(table_id: str, version: int, seat: int, name: str) -> str:
@@ -184,17 +170,6 @@ class TableClient:
         try:
             return await method(request, metadata=metadata, timeout=CALL_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
-            if error.code() in _RETRY:
+            if error.code() in PASSING:
                 raise Unreachable(error.code().name) from None
-            raise Refusal(Refused(error.code().name, _reason(error))) from None
-
-
-def _reason(error: grpc.aio.AioRpcError) -> str:
-    """The reason in a status' ErrorInfo, or an empty text."""
-    for key, value in error.trailing_metadata() or ():
-        if key == DETAILS_KEY and isinstance(value, bytes):
-            for detail in Status.FromString(value).details:
-                info = ErrorInfo()
-                if detail.Unpack(info):
-                    return str(info.reason)
-    return ""
+            raise Refusal(Refused(error.code().name, reason_of(error))) from None

@@ -38,6 +38,7 @@ def bench(chosen: tuple[str, ...], quick: bool, as_json: bool) -> None:
     worst    the dearest check that a search among four-deck positions finds
     deals    whole deals a second inside the core
     fold     events a second from stored bytes to a table's state
+    matching a look at 10,000 tickets that wait for opponents
     play     a Play over gRPC to its durable record and back, beside a bare handler that only records
     fanout   a Play to the last of four watchers
     cold     a table that is in nobody's memory until it can be played on

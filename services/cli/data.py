@@ -38,6 +38,8 @@ class Running:
     """The address of its nats-server for a reader of the log, password included."""
     table: str
     """The address of its table service, host:port."""
+    lobby: str
+    """The address of its lobby service, host:port."""
 
 
 def default_data() -> Path:

@@ -19,14 +19,18 @@ from services.cli.data import DataInUse, Running, announce, default_data, held
 from services.cli.house import BOT_ISSUER, PLAYER_ISSUER, House, HouseOptions, open_house
 from services.cli.render import MatchPrinter
 from services.cli.verifying import print_report, verify_table
+from services.game.ids import bot_id
 from services.game.wire import cards_from_wire, rules_from_wire
-from services.pb.event.v1.event_pb2 import Difficulty, Event, Pace, Seat
-from services.pb.table.v1.table_service_pb2 import (
-    CreateTableRequest,
-    CreateTableResponse,
-    GetRulesRequest,
-    WatchRequest,
+from services.pb.event.v1.event_pb2 import Difficulty, Event, Pace
+from services.pb.lobby.v1.room_pb2 import ROOM_STATE_PLAYING, ROOM_STATE_STARTING, Room, RoomPlan
+from services.pb.lobby.v1.room_service_pb2 import (
+    CreateRoomRequest,
+    GetRoomRequest,
+    SetBotsRequest,
+    StartRoomRequest,
 )
+from services.pb.lobby.v1.room_service_pb2_grpc import RoomServiceStub
+from services.pb.table.v1.table_service_pb2 import GetRulesRequest, WatchRequest
 from services.pb.table.v1.table_service_pb2_grpc import TableServiceStub
 from services.pb.table.v1.view_pb2 import Update
 from services.rules.options import RuleSet
@@ -37,6 +41,7 @@ from services.shell.supervisor import ChildDied
 from services.shell.tokens import sign
 
 _SEATS: Final = 4
+_LOOK_S: Final = 0.05
 _DRAW_MS: Final = 25
 _THINK_MS: Final = 35
 """At speed 1 a match takes about two minutes."""
@@ -97,9 +102,9 @@ class _Speed(click.ParamType[float]):
 def demo(preset: str, deals: int, bots: str, speed: float, data: Path | None, seed: str) -> None:
     """Play a match of four bots and show it.
 
-    Starts a nats-server, the table service and the bot service as processes of their own, founds a table,
-    prints what happens, then verifies the stored log and stops everything. Exit status 0 only when the match
-    (or the deals asked for) ended and the log is sound.
+    Starts a nats-server and the table, lobby and bot services as processes of their own, fills a room with
+    bots, prints what happens at its table, then verifies the stored log and stops everything. Exit status 0
+    only when the match (or the deals asked for) ended and the log is sound.
     """
     folder = data or default_data() / f"demo-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}"  # noqa: DTZ005
     wish = _Wish(preset, deals, bots, speed, seed)
@@ -122,7 +127,7 @@ async def _run(folder: Path, wish: _Wish) -> bool:
         master_keys=f"demo:{hashlib.sha256(wish.seed.encode()).hexdigest()}" if wish.seed else "",
     )
     async with open_house(options) as house:
-        announce(folder, Running(os.getpid(), "demo", house.nats, house.table))
+        announce(folder, Running(os.getpid(), "demo", house.nats, house.table, house.lobby))
         watching = asyncio.create_task(house.supervisor.watch())
         playing = asyncio.create_task(_play(folder, wish, house))
         done, _ = await asyncio.wait({watching, playing}, return_when=asyncio.FIRST_COMPLETED)
@@ -136,18 +141,21 @@ async def _run(folder: Path, wish: _Wish) -> bool:
 
 
 async def _play(folder: Path, wish: _Wish, house: House) -> bool:
-    """Found the table, print the match, and verify what was stored."""
+    """Fill a room, print the match at its table, and verify what was stored."""
     console = Console(highlight=False, soft_wrap=False)
-    async with grpc.aio.insecure_channel(house.table) as channel:
+    token = sign(signing_key(folder, PLAYER_ISSUER), PLAYER_ISSUER, _PLAYER)
+    async with (
+        grpc.aio.insecure_channel(house.lobby) as lobby,
+        grpc.aio.insecure_channel(house.table) as channel,
+    ):
+        room = await _started(RoomServiceStub(lobby), token, wish)
         stub: Any = TableServiceStub(channel)
-        creator = sign(signing_key(folder, PLAYER_ISSUER), PLAYER_ISSUER, _PLAYER)
-        founded = await _found(stub, creator, wish)
-        table_id = founded.table_id
-        rules = await _rules(stub, creator, table_id)
+        table_id = room.table_id
+        rules = await _rules(stub, token, table_id)
         printer = MatchPrinter(console, rules, [f"{wish.difficulty} bot"] * _SEATS)
         printer.heading(table_id)
         shown = 0
-        async for version, events, drawn in _everything(stub, folder, founded):
+        async for version, events, drawn in _everything(stub, folder, room):
             shown = version
             printer.events(events)
             for seat, cards in enumerate(drawn):
@@ -163,9 +171,9 @@ async def _play(folder: Path, wish: _Wish, house: House) -> bool:
     return report.problem is None
 
 
-async def _found(stub: Any, token: str, wish: _Wish) -> CreateTableResponse:
-    """Found a table of four bots."""
-    command_id = uuid.uuid5(uuid.NAMESPACE_OID, wish.seed) if wish.seed else uuid.uuid4()
+async def _started(stub: Any, token: str, wish: _Wish) -> Room:
+    """A room of four bots whose table has begun; its host looks on."""
+    request_id = uuid.uuid5(uuid.NAMESPACE_OID, wish.seed) if wish.seed else uuid.uuid4()
     pace = Pace(
         draw_ms=round(_DRAW_MS / wish.speed) if wish.speed else 0,
         # Four bots pass by themselves; a limit would only make what happens depend on the machine's speed.
@@ -176,10 +184,20 @@ async def _found(stub: Any, token: str, wish: _Wish) -> CreateTableResponse:
         next_deal_ms=60_000,
         away_turns=3,
     )
-    seats = [Seat(seat=seat, difficulty=_DIFFICULTIES[wish.difficulty]) for seat in range(_SEATS)]
-    request = CreateTableRequest(command_id=str(command_id), preset=wish.preset, seats=seats, pace=pace)
-    founded: CreateTableResponse = await stub.CreateTable(request, metadata=_bearer(token))
-    return founded
+    plan, caller = RoomPlan(preset=wish.preset, pace=pace), _bearer(token)
+    made = await stub.CreateRoom(
+        CreateRoomRequest(request_id=str(request_id), plan=plan, stand=True), metadata=caller
+    )
+    room: Room = made.room
+    bots = SetBotsRequest(room_id=room.room_id, difficulty=_DIFFICULTIES[wish.difficulty])
+    await stub.SetBots(bots, metadata=caller)
+    room = (await stub.StartRoom(StartRoomRequest(room_id=room.room_id), metadata=caller)).room
+    while room.state == ROOM_STATE_STARTING:
+        await asyncio.sleep(_LOOK_S)
+        room = (await stub.GetRoom(GetRoomRequest(room_id=room.room_id), metadata=caller)).room
+    if room.state != ROOM_STATE_PLAYING:
+        raise click.ClickException(f"the table was not founded: {room.failed}")
+    return room
 
 
 async def _rules(stub: Any, token: str, table_id: str) -> RuleSet:
@@ -188,17 +206,18 @@ async def _rules(stub: Any, token: str, table_id: str) -> RuleSet:
 
 
 async def _everything(
-    stub: Any, folder: Path, founded: CreateTableResponse
+    stub: Any, folder: Path, room: Room
 ) -> AsyncIterator[tuple[int, list[Event], list[bytes]]]:
     """All that happens, with every seat's secrets: the four seats' streams put together, step by step.
 
     The streams hold the same steps, so the nth message of each is about the same one.
     """
     key = signing_key(folder, BOT_ISSUER)
-    request = WatchRequest(table_id=founded.table_id, after=founded.resume)
+    request = WatchRequest(table_id=room.table_id, after=room.resume)
+    bots = [bot_id(room.table_id, seat) for seat in range(_SEATS)]
     watches = [
-        stub.Watch(request, metadata=_bearer(sign(key, BOT_ISSUER, seat.player_id, lifetime_s=24 * 3600)))
-        for seat in founded.seats
+        stub.Watch(request, metadata=_bearer(sign(key, BOT_ISSUER, bot, lifetime_s=24 * 3600)))
+        for bot in bots
     ]
     try:
         while True:

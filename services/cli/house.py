@@ -1,7 +1,7 @@
-"""The whole house on one machine: nats-server, the table service and the bot service, on one data folder."""
+"""The whole house on one machine: nats-server, then table, lobby and bot services, on one data folder."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ class HouseOptions:
 
     data: Path
     table_listen: str = "127.0.0.1:0"
+    lobby_listen: str = "127.0.0.1:0"
     think_ms: int = 0
     """Least time between a change of a table and a bot's answer, so that people can follow."""
     insecure_entropy: str = ""
@@ -44,6 +45,8 @@ class House:
     supervisor: Supervisor
     table: str
     """The address of the table service, host:port."""
+    lobby: str
+    """The address of the lobby service, host:port."""
 
 
 @asynccontextmanager
@@ -63,32 +66,41 @@ async def open_house(options: HouseOptions) -> AsyncIterator[House]:
     await nats.start()
     try:
         async with Supervisor(data) as supervisor:
-            listen = options.table_listen
-            if listen.endswith(":0"):
-                listen = f"{listen.removesuffix(':0')}:{free_port()}"
-            env = {"SHENGJI_DATA": str(data), "SHENGJI_NATS": url_as(nats.url, "table", known)}
-            secret = {"SHENGJI_MASTER_KEYS": options.master_keys} if options.master_keys else {}
-            secret |= (
-                {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy, "SHENGJI_DEVELOPMENT": "yes"}
-                if options.insecure_entropy
-                else {}
-            )
-            await supervisor.start(
-                "table", service_command("table"), {**env, **secret, "SHENGJI_LISTEN": listen}
-            )
-            await _ready(supervisor, listen)
-            thinking = {
-                "SHENGJI_NATS": url_as(nats.url, "bot", known),
-                "SHENGJI_TABLE": listen,
-                "SHENGJI_THINK_MS": str(options.think_ms),
-            }
-            await supervisor.start("bot", service_command("bot"), {**env, **thinking})
-            yield House(url_as(nats.url, "reader", known), supervisor, listen)
+            yield await _start(options, supervisor, nats.url, known)
     finally:
         await nats.stop()
 
 
-async def _ready(supervisor: Supervisor, address: str) -> None:
+async def _start(options: HouseOptions, supervisor: Supervisor, nats: str, known: Mapping[str, str]) -> House:
+    """Start the services one after another, each told where those before it are."""
+
+    def told(user: str, listen: str, **more: str) -> dict[str, str]:
+        return {
+            "SHENGJI_DATA": str(options.data),
+            "SHENGJI_NATS": url_as(nats, user, known),
+            "SHENGJI_LISTEN": listen,
+            **more,
+        }
+
+    table, lobby = _settled(options.table_listen), _settled(options.lobby_listen)
+    secret = {"SHENGJI_MASTER_KEYS": options.master_keys} if options.master_keys else {}
+    if options.insecure_entropy:
+        secret |= {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy, "SHENGJI_DEVELOPMENT": "yes"}
+    await supervisor.start("table", service_command("table"), told("table", table, **secret))
+    await _ready(supervisor, "table", table)
+    await supervisor.start("lobby", service_command("lobby"), told("lobby", lobby, SHENGJI_TABLE=table))
+    thinking = {"SHENGJI_TABLE": table, "SHENGJI_THINK_MS": str(options.think_ms)}
+    await supervisor.start("bot", service_command("bot"), told("bot", "127.0.0.1:0", **thinking))
+    await _ready(supervisor, "lobby", lobby)
+    return House(url_as(nats, "reader", known), supervisor, table, lobby)
+
+
+def _settled(listen: str) -> str:
+    """An address whose port 0 has become a free one."""
+    return f"{listen.removesuffix(':0')}:{free_port()}" if listen.endswith(":0") else listen
+
+
+async def _ready(supervisor: Supervisor, name: str, address: str) -> None:
     """Wait until a service says SERVING."""
     dead = asyncio.create_task(supervisor.watch())
     try:
@@ -105,7 +117,7 @@ async def _ready(supervisor: Supervisor, address: str) -> None:
                     pass
                 await asyncio.sleep(0.05)
     except TimeoutError:
-        raise ChildDied("the table service", 0, supervisor.log_of("table")) from None
+        raise ChildDied(f"the {name} service", 0, supervisor.log_of(name)) from None
     finally:
         dead.cancel()
         await asyncio.gather(dead, return_exceptions=True)

@@ -11,6 +11,8 @@ _COMMANDS: Final = {
     "table": "services.cli.services",
     "bot": "services.cli.services",
     "token": "services.cli.token",
+    "keys": "services.cli.keys",
+    "operator": "services.cli.operator",
     "replay": "services.cli.log",
     "verify": "services.cli.log",
     "rules": "services.cli.rules",

@@ -24,13 +24,16 @@ from services.shell.supervisor import ChildDied
     "--listen", default="127.0.0.1:7433", show_default=True, help="Address of the gRPC API, loopback only."
 )
 @click.option(
+    "--lobby-listen", default="127.0.0.1:7434", show_default=True, help="Address of the lobby, likewise."
+)
+@click.option(
     "--think-ms", type=click.IntRange(min=0), default=600, show_default=True, help="How long bots think."
 )
-def up(data: Path | None, listen: str, think_ms: int) -> None:
+def up(data: Path | None, listen: str, lobby_listen: str, think_ms: int) -> None:
     """Run everything on this machine for clients until Ctrl-C, then drain.
 
-    Tokens for development come from `shengji token`. What is kept in the folder is there again at the next
-    start.
+    Players sign in at the lobby, meet there and are told their table: `shengji play` in another terminal does
+    it. What is kept in the folder is there again at the next start.
     """
     if os.environ.get("SHENGJI_INSECURE_ENTROPY"):
         raise click.UsageError("SHENGJI_INSECURE_ENTROPY is for `shengji demo --seed` alone")
@@ -38,6 +41,7 @@ def up(data: Path | None, listen: str, think_ms: int) -> None:
     options = HouseOptions(
         data=folder,
         table_listen=listen,
+        lobby_listen=lobby_listen,
         think_ms=think_ms,
         master_keys=os.environ.get("SHENGJI_MASTER_KEYS", ""),
     )
@@ -60,8 +64,9 @@ async def _run(options: HouseOptions) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told)
     async with open_house(options) as house:
-        announce(options.data, Running(os.getpid(), "up", house.nats, house.table))
-        click.echo(f"Tables are served at {house.table} (gRPC). Data: {options.data}")
+        announce(options.data, Running(os.getpid(), "up", house.nats, house.table, house.lobby))
+        click.echo(f"The lobby is served at {house.lobby}, tables at {house.table} (gRPC).")
+        click.echo(f"Data: {options.data}. Play: shengji play, in another terminal.")
         click.echo("Ctrl-C stops everything in order.")
         dead = asyncio.create_task(house.supervisor.watch())
         stopped = asyncio.create_task(stop.wait())

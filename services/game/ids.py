@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, Self
 from uuid import UUID
 
 from services.game.errors import BadId
+from services.game.framing import frame
 
 Kind = Literal["m", "d"]
 """Which of a table's two subjects a commit goes to.
@@ -29,6 +30,7 @@ _ID: Final = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}", re.ASCII)
 _UUID: Final = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}", re.ASCII
 )
+_TABLE_LABEL: Final = b"shengji table id v1"
 _STORED: Final = "sj.v1.table"
 _LIVE: Final = "sj.v1.live"
 
@@ -141,6 +143,16 @@ class CommandId(bytes):
     def text(self) -> str:
         """The UUID in lower case."""
         return str(UUID(bytes=bytes(self)))
+
+
+def table_id_of(player_id: str, command_id: bytes) -> TableId:
+    """The id of the table that a caller founds by a command: the same for the same command.
+
+    Its time is that of the command id where that is a UUIDv7, else it is made up like the rest.
+    """
+    digest = hashlib.sha256(frame(_TABLE_LABEL, player_id.encode(), command_id)).digest()
+    time = command_id[:6] if command_id[6] >> 4 == 7 else digest[10:16]
+    return TableId.new(int.from_bytes(time, "big"), digest[:10])
 
 
 def partition(table_id: str) -> int:

@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from services.game.ids import new_id
 from services.lobby.metrics import LobbyMetrics
+from services.lobby.mirror import Mirror
 from services.lobby.ports import Funds, Ratings
 from services.lobby.store import Store
+from services.pb.lobby.v1.stored_pb2 import PlaceRecord, RoomRecord, TicketRecord
 from services.shell.bus import Bus
 from services.shell.logs import Log
 
@@ -28,3 +30,11 @@ class Deps(NamedTuple):
     def new_id(self, prefix: str) -> str:
         """A new id, such as ``rom_…``."""
         return new_id(prefix, self.now_ms(), self.random(10))
+
+
+class Mirrors(NamedTuple):
+    """What this replica knows of the records that lists, streams and passes look at."""
+
+    rooms: Mirror[RoomRecord]
+    places: Mirror[PlaceRecord]
+    tickets: Mirror[TicketRecord]

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from google.protobuf.message import Message
 
 from services.lobby.store import Conflict, Entry, Store, Write
+from services.pb.lobby.v1.stored_pb2 import PlayerRecord
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
 
@@ -64,6 +65,16 @@ def device_key(device_id: str) -> str:
 def user_key(operator: str, user_id: str) -> str:
     """Of a ``UserRecord``, likewise."""
     return f"user.{operator}.{digest(user_id)}"
+
+
+def member_key(operator: str, player_id: str) -> str:
+    """Of a ``UserRecord`` for each player of an operator, so that they can be listed."""
+    return f"member.{operator}.{player_id}"
+
+
+def reporter_key(player_id: str) -> str:
+    """Of a ``ReporterRecord``."""
+    return f"reporter.{player_id}"
 
 
 def slow_key(tried: str) -> str:
@@ -163,3 +174,19 @@ async def atomically(store: Store, work: Callable[[Change], Awaitable[T]]) -> T:
             continue
         return done
     raise RefusedError(Reason.BUSY)
+
+
+async def known_player(change: Change, player_id: str, operator: str | None = None) -> PlayerRecord:
+    """A player's record; with ``operator``, only of that operator's.
+
+    Raises:
+        RefusedError: UNKNOWN_PLAYER.
+        Unavailable: the store cannot be read.
+    """
+    try:
+        record = await change.get(player_key(player_id), PlayerRecord)
+    except ValueError:  # what is no key names nobody
+        record = None
+    if record is None or operator not in (None, record.operator):
+        raise RefusedError(Reason.UNKNOWN_PLAYER)
+    return record

@@ -1,5 +1,6 @@
 """``Store`` in memory: for tests, with the same contract as the one on JetStream."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import count
 
@@ -30,6 +31,7 @@ class MemoryStore:
         self._clock = clock
         self._entries: dict[str, Entry] = {}
         self._ends: dict[str, float] = {}
+        self._soonest = math.inf
         self._revisions = count(1)
         self._followers: list[_Following] = []
 
@@ -51,6 +53,7 @@ class MemoryStore:
         self._ends.pop(write.key, None)
         if write.ttl_s:
             self._ends[write.key] = self._clock() + write.ttl_s
+            self._soonest = min(self._soonest, self._ends[write.key])
         self._entries[write.key] = Entry(write.value, revision)
         self._tell(write.key)
         return revision
@@ -67,10 +70,13 @@ class MemoryStore:
     def expire(self) -> None:
         """End what has outlived its time."""
         now = self._clock()
+        if now < self._soonest:
+            return
         for key in [key for key, end in self._ends.items() if end <= now]:
             del self._ends[key]
             self._entries[key] = Entry(b"", next(self._revisions))
             self._tell(key)
+        self._soonest = min(self._ends.values(), default=math.inf)
 
     def _tell(self, key: str) -> None:
         for following in list(self._followers):

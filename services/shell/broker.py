@@ -37,6 +37,11 @@ SNAPSHOT_BUCKET: Final = "SJ_SNAPSHOTS"
 SNAPSHOT_STREAM: Final = "KV_" + SNAPSHOT_BUCKET
 SNAPSHOT_AGE_S: Final = 7 * 24 * 3600.0
 """A snapshot is a cache, and tables close after a day."""
+LOBBY_BUCKET: Final = "SJ_LOBBY"
+LOBBY_STREAM: Final = "KV_" + LOBBY_BUCKET
+TOMBSTONE_S: Final = 3600
+"""How long the lobby's bucket remembers that a record was taken away, or has ended by itself."""
+REPORT_STREAM: Final = "SJ_REPORTS"
 _NAME_IN_USE: Final = 10058
 
 _log = logging.getLogger(__name__)
@@ -219,8 +224,46 @@ def snapshot_stream(replicas: int) -> api.StreamConfig:
     )
 
 
+def lobby_stream(replicas: int) -> api.StreamConfig:
+    """The configuration of the lobby's records, several of which change in one atomic batch.
+
+    The server marks the end of a record that had a time to live, so that followers hear of it; for that it
+    insists on allowing rollups, and with them purges.
+    """
+    return api.StreamConfig(
+        name=LOBBY_STREAM,
+        description="the lobby's records",
+        subjects=[f"$KV.{LOBBY_BUCKET}.>"],
+        discard=api.DiscardPolicy.NEW,
+        storage=api.StorageType.FILE,
+        num_replicas=replicas,
+        max_msgs_per_subject=1,
+        deny_delete=True,
+        allow_rollup_hdrs=True,
+        allow_direct=True,
+        allow_atomic=True,
+        allow_msg_ttl=True,
+        subject_delete_marker_ttl=TOMBSTONE_S,
+    )
+
+
+def report_stream(replicas: int) -> api.StreamConfig:
+    """The configuration of the players' reports, ``sj.v1.reports.<operator>.<report>``; kept for good."""
+    return api.StreamConfig(
+        name=REPORT_STREAM,
+        description="what players reported",
+        subjects=["sj.v1.reports.>"],
+        discard=api.DiscardPolicy.NEW,
+        storage=api.StorageType.FILE,
+        num_replicas=replicas,
+        deny_delete=True,
+        deny_purge=True,
+        allow_direct=True,
+    )
+
+
 async def ensure_streams(broker: Broker, replicas: int = 1, *, within_s: float = 30.0) -> None:
-    """Create what is missing of the log streams, the timers' stream and the snapshots' bucket.
+    """Create what is missing: the log streams, the timers' stream, the snapshots' bucket, the lobby's two.
 
     Any number of processes may do this at once. A stream that exists with another configuration is changed to
     ours.
@@ -234,13 +277,33 @@ async def ensure_streams(broker: Broker, replicas: int = 1, *, within_s: float =
         BrokerError: the server refuses, or does not answer in that time.
     """
     tables = [table_stream(number, replicas) for number in range(STREAMS)]
-    configs = [*tables, timer_stream(replicas), snapshot_stream(replicas)]
+    configs = [*tables, timer_stream(replicas), snapshot_stream(replicas), *_lobby_streams(replicas)]
+    await _ensure(broker, configs, within_s, change=True)
+
+
+async def ensure_lobby_streams(broker: Broker, replicas: int = 1, *, within_s: float = 30.0) -> None:
+    """Create the lobby's two streams if nobody has: for the lobby, which may come first and makes no others.
+
+    One that exists stays as it is: whoever may change a stream can have it republished into the log. A table
+    service changes it, by ``ensure_streams``.
+
+    Raises:
+        BrokerError: the server refuses, or does not answer in that time.
+    """
+    await _ensure(broker, _lobby_streams(replicas), within_s, change=False)
+
+
+def _lobby_streams(replicas: int) -> list[api.StreamConfig]:
+    return [lobby_stream(replicas), report_stream(replicas)]
+
+
+async def _ensure(broker: Broker, configs: list[api.StreamConfig], within_s: float, *, change: bool) -> None:
     loop = asyncio.get_running_loop()
     give_up = loop.time() + within_s
     while True:
         try:
             for config in configs:
-                await _ensure_stream(broker.js, config)
+                await _ensure_stream(broker.js, config, change)
         except (errors.Error, TimeoutError) as error:
             refused = isinstance(error, APIError) and error.code != 503
             if refused or loop.time() > give_up:
@@ -250,11 +313,13 @@ async def ensure_streams(broker: Broker, replicas: int = 1, *, within_s: float =
             return
 
 
-async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig) -> None:
+async def _ensure_stream(js: JetStreamContext, config: api.StreamConfig, change: bool) -> None:
     try:
         await js.add_stream(config)
     except APIError as error:
         if error.err_code != _NAME_IN_USE:
             raise
+        if not change:
+            return
         await js.update_stream(config)
         _log.warning("stream_changed", extra={"detail": config.name})

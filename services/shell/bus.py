@@ -3,6 +3,7 @@
 For what is worth nothing a moment later: who is online, what was said, which streams live longer.
 """
 
+import contextlib
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -67,3 +68,5 @@ class NatsBus:
             heard(message.data)
 
         await self._broker.subscribe(_ROOT + topic, told)
+        with contextlib.suppress(errors.Error):  # without a connection it begins with the next one
+            await self._broker.client.flush(1)

@@ -10,6 +10,7 @@ from google.rpc.error_details_pb2 import ErrorInfo, LocalizedMessage, RetryInfo
 from google.rpc.status_pb2 import Status
 
 from services.rules.reasons import Reason, message
+from services.shell.log_store import Unavailable, Why
 
 DETAILS_KEY: Final = "grpc-status-details-bin"
 """Where gRPC carries a Status in the trailing metadata."""
@@ -66,6 +67,7 @@ _RETRY_S: Final[Mapping[Reason, float]] = {
     Reason.CANNOT_RECORD: 5.0,
     Reason.DRAINING: 0.1,
     Reason.SLOW_READER: 0.1,
+    Reason.RATE_LIMITED: 1.0,
 }
 """When to try again, where the refusal itself does not say."""
 
@@ -94,6 +96,14 @@ class RefusedError(Exception):
         self.detail: Mapping[str, object] = detail or {}
         self.retry_after_s = _RETRY_S.get(reason) if retry_after_s is None else retry_after_s
         self.attachment = attachment
+
+
+_REASONS: Final = {Why.STORE_FULL: Reason.CANNOT_RECORD, Why.BUSY: Reason.BUSY}
+
+
+def unavailable(error: Unavailable) -> RefusedError:
+    """A log's or store's "not now" as the caller is told it."""
+    return RefusedError(_REASONS.get(error.why, Reason.UNAVAILABLE), retry_after_s=error.retry_after_s)
 
 
 def code_of(reason: Reason) -> grpc.StatusCode:

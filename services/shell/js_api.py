@@ -20,6 +20,8 @@ IN_FLIGHT: Final = frozenset({10164, 10163, 10158})
 """A write of the subject is under way."""
 NOT_READY: Final = frozenset({10008, 10167})
 """Starting, without a leader, or overwhelmed."""
+BATCH_DROPPED: Final = frozenset({10176, 10210})
+"""A message of an atomic batch did not come, or too many batches are open; nothing of it is stored."""
 STORE_FULL: Final = frozenset({10023, 10077})
 NOT_FOUND: Final = 10037
 
@@ -71,6 +73,39 @@ async def get_message(
     if error.get("err_code") == NOT_FOUND:
         return None
     raise refusal(error)
+
+
+def header_lines(raw: bytes) -> dict[str, str]:
+    """The headers of a stored message, from the bytes that they are stored as."""
+    lines = (line.partition(":") for line in raw.decode("utf-8", "replace").split("\r\n"))
+    return {name.strip(): value.strip() for name, colon, value in lines if colon}
+
+
+async def last_sequence(inbox: Inbox, stream: str, timeout_s: float) -> int:
+    """Where a stream ends, as its leader has it.
+
+    Raises:
+        Unavailable: no answer, or the server is not ready.
+    """
+    answer = await ask(inbox, f"$JS.API.STREAM.INFO.{stream}", b"", timeout_s)
+    if "error" in answer:
+        raise refusal(answer["error"])
+    last: int = answer["state"]["last_seq"]
+    return last
+
+
+async def create_consumer(inbox: Inbox, stream: str, config: Mapping[str, object], timeout_s: float) -> int:
+    """Make a consumer without a name; how many messages it finds.
+
+    Raises:
+        Unavailable: no answer, or the server is not ready.
+    """
+    request = json.dumps({"stream_name": stream, "config": config}).encode()
+    answer = await ask(inbox, f"$JS.API.CONSUMER.CREATE.{stream}", request, timeout_s)
+    if "error" in answer:
+        raise refusal(answer["error"])
+    pending: int = answer["num_pending"]
+    return pending
 
 
 def refusal(error: Mapping[str, Any]) -> Unavailable:

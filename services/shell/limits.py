@@ -1,8 +1,11 @@
-"""Token buckets in bounded memory: how often one caller may do one thing."""
+"""Token buckets in bounded memory: how often one caller may do one thing; and who a caller is by address."""
 
+import ipaddress
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
+from urllib.parse import unquote
 
 CALLERS: Final = 20_000
 """Buckets kept at most."""
@@ -57,3 +60,25 @@ class Buckets:
 
     def __len__(self) -> int:
         return len(self._buckets)
+
+
+@lru_cache(maxsize=4096)
+def address_of(peer: str) -> str:
+    """The address in gRPC's name of a peer, without kind, port and brackets; of a socket file its name."""
+    kind, _, place = peer.partition(":")
+    if kind not in {"ipv4", "ipv6"}:
+        return peer
+    return unquote(place).rpartition(":")[0].removeprefix("[").removesuffix("]")
+
+
+@lru_cache(maxsize=4096)
+def network_of(address: str) -> str:
+    """Whom to limit for an address: itself, but of IPv6 the /64, all of which one household has."""
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(ip, ipaddress.IPv4Address):
+        return address
+    mapped = ip.ipv4_mapped
+    return str(mapped) if mapped else str(ipaddress.IPv6Network((ip, 64), strict=False))

@@ -153,7 +153,7 @@ class Appender:
                     return Lost(first)
             pause_s = self._pause(table_id, expected, answer, unknown)
             if now() + pause_s >= give_up:
-                raise _given_up(answer, unknown)
+                raise given_up(answer, unknown)
             await asyncio.sleep(pause_s)
 
     async def _attempt(
@@ -231,9 +231,9 @@ class Appender:
                 self._lower(table_id, f"ends at {answer.sequence}, but had a commit at {expected}")
                 return 0.1
             case Outcome.NOT_SENT if not unknown:
-                raise _given_up(answer, unknown)
+                raise given_up(answer, unknown)
             case Outcome.STORE_FULL | Outcome.REFUSED:
-                raise _given_up(answer, unknown)
+                raise given_up(answer, unknown)
             case Outcome.BEHIND:
                 return 0.2
             case _:
@@ -265,6 +265,7 @@ _WHY: Final = {
 }
 
 
-def _given_up(answer: Answer, unknown: bool) -> Unavailable:
+def given_up(answer: Answer, unknown: bool) -> Unavailable:
+    """What a write that was last answered so comes to; ``unknown``: one of its tries may have landed."""
     why, retry_after_s = _WHY[answer.outcome]
     return Unavailable(why, answer.detail, outcome_unknown=unknown, retry_after_s=retry_after_s)

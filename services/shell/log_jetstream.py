@@ -38,6 +38,7 @@ from services.shell.js_api import (
     WRONG_LAST,
     ask,
     get_message,
+    header_lines,
 )
 from services.shell.log_append import Answer, Appender, Ends, Outcome
 from services.shell.log_store import (
@@ -154,7 +155,7 @@ class _JetStreamWire:
         message = await get_message(self._broker.inbox, route.stream, request, timeout_s)
         if message is None:
             return None
-        headers = _header_lines(base64.b64decode(message.get("hdrs", "")))
+        headers = header_lines(base64.b64decode(message.get("hdrs", "")))
         return Stored(message["seq"], base64.b64decode(message.get("data", "")), _previous(headers))
 
     async def ends(self, stream: str, timeout_s: float) -> Ends | None:
@@ -178,11 +179,6 @@ class _JetStreamWire:
         except errors.Error:
             # Watchers elsewhere see the commit at their next poll.
             return
-
-
-def _header_lines(raw: bytes) -> dict[str, str]:
-    lines = (line.partition(":") for line in raw.decode("utf-8", "replace").split("\r\n"))
-    return {name.strip(): value.strip() for name, colon, value in lines if colon}
 
 
 def outcome_of(error: Mapping[str, Any]) -> Answer:

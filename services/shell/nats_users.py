@@ -1,24 +1,29 @@
 """Who may do what on NATS: least permissions, as data.
 
-Table services write; bots and readers can only read the log, readers also as it grows: what goes to the
-live subjects are copies of recorded commits, sealed as in the log. Nobody may subscribe to the subjects
-that commits are published to: rejected attempts can be seen there, and a subscriber would hide that no
-stream is listening.
+Table services write; all others can only read the log, readers and the lobby also as it grows: what goes to
+the live subjects are copies of recorded commits, sealed as in the log. Bots, lobby and ledger each keep
+their own place in it; records, reports and bus are the lobby's. Nobody may subscribe to the subjects that
+commits are published to: rejected attempts can be seen there, and a subscriber would hide that no stream is
+listening.
 """
 
+import fcntl
 import json
+import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 from services.game.ids import STREAMS
-from services.shell.keys import keys_folder, write_once
+from services.shell.keys import keys_folder
 
 _INGEST: Final = "sj.v1.table.>"
 _LIVE: Final = "sj.v1.live.>"
+_BUS: Final = "sj.v1.bus.>"
 _STREAMS: Final = tuple(f"SJ_TABLES_{number}" for number in range(STREAMS))
 _READ: Final = (
     "$JS.API.INFO",
@@ -27,13 +32,33 @@ _READ: Final = (
     *(f"$JS.API.DIRECT.GET.{stream}" for stream in _STREAMS),
     *(f"$JS.API.DIRECT.GET.{stream}.>" for stream in _STREAMS),
 )
-_CONSUME: Final = (
-    *(f"$JS.API.CONSUMER.INFO.{stream}.bots" for stream in _STREAMS),
-    *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.bots" for stream in _STREAMS),
-    *(f"$JS.API.CONSUMER.CREATE.{stream}.bots.>" for stream in _STREAMS),
-    *(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.bots" for stream in _STREAMS),
-    "$JS.ACK.>",
+_VERBS: Final = ("CREATE", "INFO", "MSG.GET")
+_LOBBY: Final = ("KV_SJ_LOBBY", "SJ_REPORTS")
+
+
+def _consume(name: str) -> tuple[str, ...]:
+    """What it takes to have a durable consumer of that name on every log stream."""
+    return (
+        *(f"$JS.API.CONSUMER.INFO.{stream}.{name}" for stream in _STREAMS),
+        *(f"$JS.API.CONSUMER.DURABLE.CREATE.{stream}.{name}" for stream in _STREAMS),
+        *(f"$JS.API.CONSUMER.CREATE.{stream}.{name}.>" for stream in _STREAMS),
+        *(f"$JS.API.CONSUMER.MSG.NEXT.{stream}.{name}" for stream in _STREAMS),
+        *(f"$JS.ACK.{stream}.{name}.>" for stream in _STREAMS),
+    )
+
+
+_KEEP: Final = (
+    *(f"$JS.API.STREAM.{verb}.{stream}" for stream in _LOBBY for verb in _VERBS),
+    *(f"$JS.API.DIRECT.GET.{stream}" for stream in _LOBBY),
+    *(f"$JS.API.DIRECT.GET.{stream}.>" for stream in _LOBBY),
+    *(f"$JS.API.CONSUMER.CREATE.{stream}" for stream in _LOBBY),
+    *(f"$JS.FC.{stream}.>" for stream in _LOBBY),
+    "$KV.SJ_LOBBY.>",
+    "sj.v1.reports.>",
+    _BUS,
 )
+"""The lobby's own. It makes its two streams, since it may start before any table service, and changes none: a
+stream that is changed to be republished writes to any subject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,17 +83,46 @@ def inbox_prefix(name: str) -> str:
 
 USERS: Final = (
     NatsUser("table", None, None),
-    NatsUser("bot", (*_READ, *_CONSUME), (f"{inbox_prefix('bot')}.>",)),
+    NatsUser("bot", (*_READ, *_consume("bots")), (f"{inbox_prefix('bot')}.>",)),
     NatsUser("reader", _READ, (f"{inbox_prefix('reader')}.>", _LIVE)),
+    NatsUser("lobby", (*_READ, *_consume("lobby"), *_KEEP), (f"{inbox_prefix('lobby')}.>", _LIVE, _BUS)),
+    NatsUser("ledger", (*_READ, *_consume("ledger")), (f"{inbox_prefix('ledger')}.>",)),
 )
 
 
 def passwords(data: Path) -> dict[str, str]:
-    """The users' passwords, from DATA/keys/nats.json; made on first use."""
+    """The users' passwords, from DATA/keys/nats.json; made on first use, and for users that came later."""
     path = keys_folder(data) / "nats.json"
-    write_once(path, json.dumps({user.name: secrets.token_urlsafe(24) for user in USERS}).encode())
-    known: dict[str, str] = json.loads(path.read_text())
+    with _alone(path.parent):
+        known: dict[str, str] = json.loads(path.read_text()) if path.exists() else {}
+        missing = [user.name for user in USERS if user.name not in known]
+        if missing:
+            known |= {name: secrets.token_urlsafe(24) for name in missing}
+            _replace(path, json.dumps(known).encode())
     return known
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes that do the same out of a folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file's new contents in place of the old ones, whole and 0600."""
+    scratch = path.with_name(f"{path.name}.tmp")
+    scratch.unlink(missing_ok=True)
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
 
 
 def authorization(known: Mapping[str, str]) -> str:

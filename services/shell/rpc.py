@@ -6,7 +6,7 @@ every call, and this is the hot path of the house.
 
 import keyword
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from typing import Any, Final, NamedTuple
 
 import grpc
@@ -15,11 +15,12 @@ from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from services.rules.reasons import Reason
-from services.shell.errors import DETAILS_KEY, RefusedError, code_of, locale_of, status_of
-from services.shell.limits import Buckets
+from services.shell.errors import DETAILS_KEY, RefusedError, code_of, locale_of, status_of, unavailable
+from services.shell.limits import Buckets, address_of, network_of
+from services.shell.log_store import Unavailable
 from services.shell.logs import Log, fault_of
 from services.shell.metrics import RpcMetrics
-from services.shell.tokens import BOT_PREFIX, Identity, TokenError, Verifier
+from services.shell.tokens import BOT_PREFIX, SERVICE_PREFIX, Identity, TokenError, Verifier
 from services.shell.trace import TRACEPARENT, accept, trace_id
 
 _BEARER: Final = "Bearer "
@@ -27,27 +28,44 @@ Write = Callable[[bytes], Awaitable[None]]
 """Sends one serialised message of a stream; waits while the client does not read."""
 
 
+Context = grpc.aio.ServicerContext[Any, Any]
+ByKey = Callable[[str, str], Awaitable[str]]
+"""Says which operator's an API key is: ``(key, address) -> name``; raises ``RefusedError`` for a bad one."""
+_UNLIMITED: Final = (BOT_PREFIX, SERVICE_PREFIX)
+
+
 class Call(NamedTuple):
     """Who calls, and since when."""
 
     player_id: str
+    """Empty for calls that need no token, and for those with an operator's API key."""
     expires_at: int
-    """When the token ends, seconds of Unix time."""
+    """When the token ends, seconds of Unix time; 0 without a token."""
     started: float
     """``time.perf_counter()`` when the call reached the handler."""
     accept_language: str = ""
     """The header as it came; ``errors.locale_of`` reads it."""
     operator: str = ""
-    """The operator that the player belongs to, empty for the house."""
+    """The operator that the player belongs to, or whose API key it is; empty for the house."""
     address: str = ""
     """Where the call came from, without the port; of a gateway's callers all the same."""
+
+
+Admit = Callable[[Any, Context, Buckets, float], Call | Awaitable[Call]]
+"""Lets a call in: ``(request, context, bucket, started)``; raises ``RefusedError`` otherwise."""
 
 
 class Guard:
     """Authenticates, limits, measures and logs the calls of one service."""
 
     def __init__(
-        self, domain: str, verifier: Verifier, metrics: RpcMetrics, log: Log, strangers: Buckets
+        self,
+        domain: str,
+        verifier: Verifier,
+        metrics: RpcMetrics,
+        log: Log,
+        strangers: Buckets,
+        operators: Buckets | None = None,
     ) -> None:
         """Guard a service.
 
@@ -57,16 +75,25 @@ class Guard:
             metrics: counts the calls.
             log: gets a line for each call at level debug, for each fault at level error.
             strangers: how often one address may come with a token that proves nothing; beyond that, tokens
-                not seen before are not even looked at.
+                not seen before are not even looked at. The same for API keys.
+            operators: how often the players of one operator may call, all together; None for no limit. The
+                house's own are limited one by one alone.
         """
         self._domain = domain
         self._verifier = verifier
         self._metrics = metrics
         self._log = log
         self._strangers = strangers
+        self._operators = Buckets(0, 1) if operators is None else operators
 
     def handlers(
-        self, descriptor: ServiceDescriptor, servicer: object, limits: Mapping[str, Buckets]
+        self,
+        descriptor: ServiceDescriptor,
+        servicer: object,
+        limits: Mapping[str, Buckets],
+        *,
+        open_methods: Container[str] = (),
+        by_key: ByKey | None = None,
     ) -> grpc.GenericRpcHandler:
         """The guarded handlers of a service.
 
@@ -74,33 +101,45 @@ class Guard:
             descriptor: the service; every method of it is served.
             servicer: has one coroutine a method, named in snake_case: ``(request, call) -> response``, or of
                 a stream ``(request, call, write) -> None``.
-            limits: the buckets of each method, by its name; a caller has one bucket in each. ``bot:`` callers
-                are not limited: their issuer is the operator's own.
+            limits: the buckets of each method, by its name; a caller has one bucket in each. ``bot:`` and
+                ``svc:`` callers are not limited: their issuers are the host's own.
+            open_methods: those that need no token; their callers are limited by address.
+            by_key: given, every other method needs an operator's API key in place of a token, and its callers
+                are limited by operator.
         """
+
+        def by_api_key(request: Any, context: Context, bucket: Buckets, started: float) -> Awaitable[Call]:
+            assert by_key is not None
+            return self._admit_operator(request, context, bucket, started, by_key)
+
         served: dict[str, grpc.RpcMethodHandler[Any, Any]] = {}
         for method in descriptor.methods:
             handle, bucket = getattr(servicer, _snake(method.name)), limits[method.name]
+            admit: Admit = self._admit if by_key is None else by_api_key
+            if method.name in open_methods:
+                admit = self._admit_anybody
             read = _reader(GetMessageClass(method.input_type))
             if method.server_streaming:
-                guarded = self._stream(method.name, handle, bucket)
+                guarded = self._stream(method.name, handle, bucket, admit)
                 served[method.name] = grpc.unary_stream_rpc_method_handler(guarded, request_deserializer=read)
             else:
                 served[method.name] = grpc.unary_unary_rpc_method_handler(
-                    self._unary(method.name, handle, bucket),
+                    self._unary(method.name, handle, bucket, admit),
                     request_deserializer=read,
                     response_serializer=GetMessageClass(method.output_type).SerializeToString,
                 )
         return grpc.method_handlers_generic_handler(descriptor.full_name, served)
 
-    def _unary(self, name: str, handle: Callable[..., Awaitable[Message]], bucket: Buckets) -> Any:
+    def _unary(
+        self, name: str, handle: Callable[..., Awaitable[Message]], bucket: Buckets, admit: Admit
+    ) -> Any:
         calls = self._metrics.methods[name]
 
-        async def serve(
-            request: Message | None, context: grpc.aio.ServicerContext[Any, Any]
-        ) -> Message | None:
+        async def serve(request: Message | None, context: Context) -> Message | None:
             started = time.perf_counter()
             try:
-                call = self._admit(request, context, bucket, started)
+                admitted = admit(request, context, bucket, started)
+                call = admitted if isinstance(admitted, Call) else await admitted
                 response = await handle(request, call)
             except BaseException as error:
                 await self._failed(name, request, context, error, started)
@@ -110,13 +149,17 @@ class Guard:
 
         return serve
 
-    def _stream(self, name: str, handle: Callable[..., Awaitable[None]], bucket: Buckets) -> Any:
+    def _stream(
+        self, name: str, handle: Callable[..., Awaitable[None]], bucket: Buckets, admit: Admit
+    ) -> Any:
         calls = self._metrics.methods[name]
 
-        async def serve(request: Message | None, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+        async def serve(request: Message | None, context: Context) -> None:
             started = time.perf_counter()
             try:
-                await handle(request, self._admit(request, context, bucket, started), context.write)
+                admitted = admit(request, context, bucket, started)
+                call = admitted if isinstance(admitted, Call) else await admitted
+                await handle(request, call, context.write)
             except BaseException as error:
                 await self._failed(name, request, context, error, started)
                 return
@@ -124,53 +167,71 @@ class Guard:
 
         return serve
 
-    def _admit(
-        self,
-        request: Message | None,
-        context: grpc.aio.ServicerContext[Any, Any],
-        bucket: Buckets,
-        started: float,
-    ) -> Call:
-        authorization = accept_language = ""
-        for key, value in context.invocation_metadata() or ():
-            if key == "authorization":
-                authorization = str(value)
-            elif key == "accept-language":
-                accept_language = str(value)
-            elif key == "traceparent":
-                TRACEPARENT.set(accept(str(value)))
-        token = authorization[len(_BEARER) :] if authorization.startswith(_BEARER) else ""
-        identity = self._verifier.recall(token) or self._verify(token, context)
+    def _admit(self, request: Message | None, context: Context, bucket: Buckets, started: float) -> Call:
+        token, accept_language = _headers(context)
+        address = address_of(context.peer())
+        identity = self._verifier.recall(token) or self._verify(token, address)
         player_id = identity.player_id
-        if not player_id.startswith(BOT_PREFIX):
-            wait = bucket.take(player_id)
-            if wait:
-                raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
-        if request is None:
-            raise RefusedError(Reason.BAD_INPUT, {"field": "request", "detail": "no message of this method"})
-        return Call(player_id, identity.expires_at, started, accept_language)
+        if not player_id.startswith(_UNLIMITED):
+            _take(bucket, player_id)
+            if identity.operator:
+                _take(self._operators, identity.operator)
+        _check(request)
+        return Call(player_id, identity.expires_at, started, accept_language, identity.operator, address)
 
-    def _verify(self, token: str, context: grpc.aio.ServicerContext[Any, Any]) -> Identity:
-        address = context.peer().rpartition(":")[0]
-        wait = self._strangers.wait(address)
-        if wait:
-            raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
+    def _admit_anybody(
+        self, request: Message | None, context: Context, bucket: Buckets, started: float
+    ) -> Call:
+        _, accept_language = _headers(context)
+        address = address_of(context.peer())
+        _take(bucket, network_of(address))
+        _check(request)
+        return Call("", 0, started, accept_language, "", address)
+
+    async def _admit_operator(
+        self, request: Message | None, context: Context, bucket: Buckets, started: float, by_key: ByKey
+    ) -> Call:
+        key, accept_language = _headers(context)
+        address = address_of(context.peer())
+        network = network_of(address)
+        self._wait(network)
+        try:
+            operator = await by_key(key, address)
+        except RefusedError as error:
+            if error.reason is Reason.UNAUTHENTICATED:
+                self._strangers.take(network)
+            raise
+        _take(bucket, operator)
+        _check(request)
+        return Call("", 0, started, accept_language, operator, address)
+
+    def _verify(self, token: str, address: str) -> Identity:
+        network = network_of(address)
+        self._wait(network)
         try:
             return self._verifier.verify(token)
         except TokenError as error:
-            self._strangers.take(address)
+            self._strangers.take(network)
             raise RefusedError(Reason.UNAUTHENTICATED, {"detail": str(error)}) from None
+
+    def _wait(self, network: str) -> None:
+        """Refuse to look at what comes from an address that has come with too much that was no good."""
+        wait = self._strangers.wait(network)
+        if wait:
+            raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
 
     async def _failed(
         self,
         name: str,
         request: Message | None,
-        context: grpc.aio.ServicerContext[Any, Any],
+        context: Context,
         error: BaseException,
         started: float,
     ) -> None:
         """Count and log a call that did not succeed, then answer it; a cancellation is raised again."""
         seconds = time.perf_counter() - started
+        if isinstance(error, Unavailable):
+            error = unavailable(error)
         if isinstance(error, RefusedError):
             code = code_of(error.reason)
         elif isinstance(error, Exception):
@@ -200,6 +261,30 @@ class Guard:
                 language = str(value)
         status = status_of(refused, self._domain, locale_of(language))
         await context.abort(code, status.message, ((DETAILS_KEY, status.SerializeToString()),))
+
+
+def _headers(context: Context) -> tuple[str, str]:
+    """What the call bears (a token or an API key; empty for none), and its accept-language."""
+    authorization = accept_language = ""
+    for key, value in context.invocation_metadata() or ():
+        if key == "authorization":
+            authorization = str(value)
+        elif key == "accept-language":
+            accept_language = str(value)
+        elif key == "traceparent":
+            TRACEPARENT.set(accept(str(value)))
+    return authorization[len(_BEARER) :] if authorization.startswith(_BEARER) else "", accept_language
+
+
+def _take(bucket: Buckets, caller: str) -> None:
+    wait = bucket.take(caller)
+    if wait:
+        raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
+
+
+def _check(request: Message | None) -> None:
+    if request is None:
+        raise RefusedError(Reason.BAD_INPUT, {"field": "request", "detail": "no message of this method"})
 
 
 def _reader(message: type[Message]) -> Callable[[bytes], Message | None]:

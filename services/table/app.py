@@ -19,7 +19,7 @@ from services.rules.options import RULES_VERSION
 from services.shell import server
 from services.shell.broker import Broker, ensure_streams
 from services.shell.config import ConfigError
-from services.shell.keys import keys_folder, master_keys, public_key, signing_key
+from services.shell.keys import master_keys
 from services.shell.limits import Buckets
 from services.shell.live import LiveFeed
 from services.shell.log_jetstream import JetStreamLog
@@ -28,7 +28,8 @@ from services.shell.metrics import RpcMetrics, build_info, export
 from services.shell.rpc import Guard
 from services.shell.snapshots import JetStreamSnapshots
 from services.shell.timers_jetstream import JetStreamTimers
-from services.shell.tokens import Issuer, Verifier
+from services.shell.tokens import Verifier
+from services.shell.trust import trusted
 from services.table.cache import TableCache
 from services.table.config import BURST_S, TableConfig
 from services.table.deadlines import Deadlines
@@ -43,8 +44,6 @@ SERVICE: Final = DESCRIPTOR.services_by_name["TableService"]
 DOMAIN: Final = "shengji.table"
 SCOPE: Final = "table"
 """What a token's scope must name."""
-PLAYER_ISSUER: Final = "local"
-BOT_ISSUER: Final = "bots"
 
 
 def clock_us() -> int:
@@ -102,7 +101,8 @@ class TableService:
         servicer = TableServicer(tables, self.watches, config.insecure_entropy)
         metrics = RpcMetrics(self.registry, SERVICE.methods_by_name)
         strangers = Buckets(config.stranger_rate, config.stranger_rate * BURST_S)
-        guard = Guard(DOMAIN, Verifier(_issuers(config), SCOPE), metrics, log, strangers)
+        verifier = Verifier(trusted(config.data, config.issuers, config.bot_issuers), SCOPE)
+        guard = Guard(DOMAIN, verifier, metrics, log, strangers)
         self._handlers = guard.handlers(SERVICE, servicer, limits(config))
         self.running: server.Running | None = None
 
@@ -196,24 +196,6 @@ def run(config: TableConfig) -> None:
     import uvloop  # noqa: PLC0415 - there is none for Windows
 
     uvloop.run(serve(config))
-
-
-def _issuers(config: TableConfig) -> list[Issuer]:
-    """Who is trusted: as configured, else this machine's own keys, made on first use."""
-    trusted = []
-    for own, entries, bots in (
-        (PLAYER_ISSUER, config.issuers, False),
-        (BOT_ISSUER, config.bot_issuers, True),
-    ):
-        if not entries:
-            signing_key(config.data, own)
-            trusted.append(Issuer(own, public_key(keys_folder(config.data) / f"{own}.pub"), bots))
-        for entry in entries:
-            name, equals, path = entry.partition("=")
-            if not name or not equals or not path:
-                raise ConfigError(f"an issuer is name=file, not {entry!r}")
-            trusted.append(Issuer(name, public_key(Path(path)), bots))
-    return trusted
 
 
 def _tls(config: TableConfig) -> server.Tls | None:

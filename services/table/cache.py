@@ -15,10 +15,10 @@ from services.game.ids import TableId
 from services.game.seal import open_snapshot
 from services.pb.log.v1.log_pb2 import Snapshot
 from services.rules.reasons import Reason
-from services.shell.errors import RefusedError
+from services.shell.errors import RefusedError, unavailable
 from services.shell.log_store import Stored, Unavailable
 from services.shell.logs import fault_of
-from services.table.deps import Deps, unavailable
+from services.table.deps import Deps
 from services.table.hot import Folded, HotTable, fold
 
 FROZEN_S: Final = 5.0

@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from services.game.keys import Keyring
-from services.rules.reasons import Reason
-from services.shell.errors import RefusedError
 from services.shell.live import LiveFeed
-from services.shell.log_store import LogStore, Unavailable, Why
+from services.shell.log_store import LogStore
 from services.shell.logs import Log
 from services.shell.snapshots import Snapshots
 from services.shell.timers import Timers
@@ -26,11 +24,3 @@ class Deps(NamedTuple):
     log: Log
     now_us: Callable[[], int]
     """The clock, microseconds of Unix time."""
-
-
-_REASONS = {Why.STORE_FULL: Reason.CANNOT_RECORD, Why.BUSY: Reason.BUSY}
-
-
-def unavailable(error: Unavailable) -> RefusedError:
-    """The log's "not now" as the caller is told it."""
-    return RefusedError(_REASONS.get(error.why, Reason.UNAVAILABLE), retry_after_s=error.retry_after_s)

@@ -1,23 +1,18 @@
 """From requests to commands: whatever a request says is checked here, before any table is touched."""
 
-import dataclasses
-import hashlib
-import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from services.game import commands
-from services.game.commands import OpenTable, SeatPlan
+from services.game.asked_rules import asked_rules
+from services.game.commands import OpenTable, Refusal, SeatPlan
 from services.game.errors import BadId, BadInput
-from services.game.framing import frame
-from services.game.ids import CommandId, TableId
+from services.game.ids import CommandId, TableId, table_id_of
 from services.game.state import SEATS, Pace
 from services.game.wire import cards_from_wire, pace_from_wire
 from services.pb.event.v1.event_pb2 import RuleOption, Seat
 from services.pb.table.v1 import table_service_pb2 as pb
-from services.rules.option_forms import RuleError
 from services.rules.options import RuleSet
-from services.rules.presets import UnknownPreset, preset
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
 from services.shell.tokens import BOT_PREFIX, is_player_id
@@ -26,8 +21,6 @@ from services.table.compose import canonical
 CARDS_MOST: Final = 64
 """Cards in one request; the largest hand has 54."""
 SEED_MOST: Final = 32
-_OPTIONS: Final = {option.name for option in dataclasses.fields(RuleSet)} - {"preset"}
-_TABLE_LABEL: Final = b"shengji table id v1"
 
 
 class Asked(NamedTuple):
@@ -130,16 +123,6 @@ def create_table(request: pb.CreateTableRequest, player_id: str, insecure_entrop
     return Asked(table_id, command, command_id, body, 0)
 
 
-def table_id_of(player_id: str, command_id: bytes) -> TableId:
-    """The id of the table that a caller founds by a command: the same for the same command.
-
-    Its time is that of the command id where that is a UUIDv7, else it is made up like the rest.
-    """
-    digest = hashlib.sha256(frame(_TABLE_LABEL, player_id.encode(), command_id)).digest()
-    time = command_id[:6] if command_id[6] >> 4 == 7 else digest[10:16]
-    return TableId.new(int.from_bytes(time, "big"), digest[:10])
-
-
 def bot_id(table_id: str, seat: int) -> str:
     """The player id of the bot that a founder puts on a seat."""
     return f"{BOT_PREFIX}{table_id.removeprefix('tbl_')}:{seat}"
@@ -151,32 +134,10 @@ def rules(name: str, overrides: Sequence[RuleOption] = ()) -> RuleSet:
     Raises:
         RefusedError: UNKNOWN_PRESET, UNKNOWN_OPTION or BAD_OPTION.
     """
-    try:
-        chosen = preset(name)
-    except UnknownPreset:
-        raise RefusedError(Reason.UNKNOWN_PRESET, {"preset": name}) from None
-    values: dict[str, object] = {}
-    for option in overrides:
-        if option.name not in _OPTIONS:
-            raise RefusedError(Reason.UNKNOWN_OPTION, {"option": option.name})
-        if option.name in values:
-            raise _bad_option(option.name, "is given twice")
-        try:
-            values[option.name] = json.loads(option.value, parse_constant=_no_number)
-        except (ValueError, RecursionError):
-            raise _bad_option(option.name, "is no JSON") from None
-    try:
-        return chosen.with_overrides(values)
-    except RuleError as error:
-        raise _bad_option(error.option, error.message) from None
-
-
-def _bad_option(option: str, detail: str) -> RefusedError:
-    return RefusedError(Reason.BAD_OPTION, {"option": option, "detail": detail})
-
-
-def _no_number(text: str) -> object:
-    raise ValueError(text)
+    chosen = asked_rules(name, overrides)
+    if isinstance(chosen, Refusal):
+        raise RefusedError(chosen.reason, chosen.detail)
+    return chosen
 
 
 def _seats(seats: Sequence[Seat], table_id: str) -> tuple[SeatPlan, SeatPlan, SeatPlan, SeatPlan]:

@@ -13,12 +13,11 @@ from services.game.recent import Reused, repeat_of
 from services.game.state import Table
 from services.game.waits import COMMIT_CAP, due_us
 from services.rules.reasons import Reason
-from services.shell.errors import RefusedError
+from services.shell.errors import RefusedError, unavailable
 from services.shell.log_store import Appended, Frozen, Lost, Stored, Unavailable
 from services.shell.logs import fault_of
 from services.table.cache import TableCache
 from services.table.compose import Composed, Identified, compose, refused
-from services.table.deps import unavailable
 from services.table.hot import Folded, HotTable
 
 ATTEMPTS: Final = 8

@@ -7,10 +7,9 @@ from typing import Final
 
 from services.game.errors import CorruptLog
 from services.rules.reasons import Reason
-from services.shell.errors import RefusedError
+from services.shell.errors import RefusedError, unavailable
 from services.shell.log_store import Stored, Unavailable
 from services.table.cache import TableCache
-from services.table.deps import unavailable
 from services.table.hot import HotTable, fold
 from services.table.secrets import Place, TableSecrets
 from services.table.timeline import MARGIN_US, Base, Sequencer, Step, Timeline

@@ -77,6 +77,11 @@ def _bad(field: str, detail: str) -> Refusal:
     return Refusal(Reason.BAD_INPUT, {"field": field, "detail": detail})
 
 
+def opening_fault(command: OpenTable) -> Refusal | None:
+    """Why no table can be founded by a command, if none can: for whoever plans one for later."""
+    return next(_faults(command), None)
+
+
 def sit(state: Table, command: Sit, facts: Facts) -> Decision:
     """Take a free seat before the match; a change of seats makes a new commitment."""
     if not 0 <= command.seat < SEATS:

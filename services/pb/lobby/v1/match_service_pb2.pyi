@@ -50,7 +50,7 @@ class Ticket(_message.Message):
     bots: _event_pb2.Difficulty.ValueType
     """How strong those bots are."""
     window: _builtins.float
-    """How far another rating may be now."""
+    """How far another rating may be now; infinite after 120 seconds."""
     waiting: _builtins.int
     """Tickets that wait for the same preset and stake now, this one included."""
     @_builtins.property

@@ -28,7 +28,8 @@ if _version_not_supported:
 class MatchServiceStub:
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
-    50 at first, 400 after 40 seconds, both ways. A ticket whose player has been offline for 30 seconds is gone.
+    50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
+    A ticket whose player has been offline for 30 seconds is gone.
     """
 
     def __init__(self, channel):
@@ -57,11 +58,13 @@ class MatchServiceStub:
 class MatchServiceServicer:
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
-    50 at first, 400 after 40 seconds, both ways. A ticket whose player has been offline for 30 seconds is gone.
+    50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
+    A ticket whose player has been offline for 30 seconds is gone.
     """
 
     def CreateTicket(self, request, context):
-        """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only.
+        """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only. A request whose
+        ticket has ended makes no other one: ALREADY_MATCHED or UNKNOWN_TICKET.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -75,7 +78,7 @@ class MatchServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def GetTicket(self, request, context):
-        """One look at a ticket of the caller's.
+        """One look at a ticket of the caller's that waits; of one that has ended ALREADY_MATCHED or UNKNOWN_TICKET.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,7 +113,8 @@ def add_MatchServiceServicer_to_server(servicer, server):
 class MatchService:
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
-    50 at first, 400 after 40 seconds, both ways. A ticket whose player has been offline for 30 seconds is gone.
+    50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
+    A ticket whose player has been offline for 30 seconds is gone.
     """
 
     @staticmethod

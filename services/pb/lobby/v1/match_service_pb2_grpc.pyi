@@ -29,7 +29,8 @@ GRPC_VERSION: str
 class MatchServiceStub:
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
-    50 at first, 400 after 40 seconds, both ways. A ticket whose player has been offline for 30 seconds is gone.
+    50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
+    A ticket whose player has been offline for 30 seconds is gone.
     """
 
     @_typing.overload
@@ -37,31 +38,37 @@ class MatchServiceStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> MatchServiceAsyncStub: ...
     CreateTicket: _grpc.UnaryUnaryMultiCallable[_match_service_pb2.CreateTicketRequest, _match_service_pb2.CreateTicketResponse]
-    """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only."""
+    """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only. A request whose
+    ticket has ended makes no other one: ALREADY_MATCHED or UNKNOWN_TICKET.
+    """
     CancelTicket: _grpc.UnaryUnaryMultiCallable[_match_service_pb2.CancelTicketRequest, _match_service_pb2.CancelTicketResponse]
     """Stop looking. A ticket that was matched before is not cancelled: FAILED_PRECONDITION ALREADY_MATCHED, see Stay."""
     GetTicket: _grpc.UnaryUnaryMultiCallable[_match_service_pb2.GetTicketRequest, _match_service_pb2.GetTicketResponse]
-    """One look at a ticket of the caller's."""
+    """One look at a ticket of the caller's that waits; of one that has ended ALREADY_MATCHED or UNKNOWN_TICKET."""
 
 @_typing.type_check_only
 class MatchServiceAsyncStub(MatchServiceStub):
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
-    50 at first, 400 after 40 seconds, both ways. A ticket whose player has been offline for 30 seconds is gone.
+    50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
+    A ticket whose player has been offline for 30 seconds is gone.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateTicket: _aio.UnaryUnaryMultiCallable[_match_service_pb2.CreateTicketRequest, _match_service_pb2.CreateTicketResponse]  # type: ignore[assignment]
-    """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only."""
+    """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only. A request whose
+    ticket has ended makes no other one: ALREADY_MATCHED or UNKNOWN_TICKET.
+    """
     CancelTicket: _aio.UnaryUnaryMultiCallable[_match_service_pb2.CancelTicketRequest, _match_service_pb2.CancelTicketResponse]  # type: ignore[assignment]
     """Stop looking. A ticket that was matched before is not cancelled: FAILED_PRECONDITION ALREADY_MATCHED, see Stay."""
     GetTicket: _aio.UnaryUnaryMultiCallable[_match_service_pb2.GetTicketRequest, _match_service_pb2.GetTicketResponse]  # type: ignore[assignment]
-    """One look at a ticket of the caller's."""
+    """One look at a ticket of the caller's that waits; of one that has ended ALREADY_MATCHED or UNKNOWN_TICKET."""
 
 class MatchServiceServicer(metaclass=_abc_1.ABCMeta):
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
-    50 at first, 400 after 40 seconds, both ways. A ticket whose player has been offline for 30 seconds is gone.
+    50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
+    A ticket whose player has been offline for 30 seconds is gone.
     """
 
     @_abc_1.abstractmethod
@@ -70,7 +77,9 @@ class MatchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _match_service_pb2.CreateTicketRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_match_service_pb2.CreateTicketResponse, _abc.Awaitable[_match_service_pb2.CreateTicketResponse]]:
-        """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only."""
+        """Look for opponents, alone or as the two partners of a room. ELSEWHERE: a player can wait once only. A request whose
+        ticket has ended makes no other one: ALREADY_MATCHED or UNKNOWN_TICKET.
+        """
 
     @_abc_1.abstractmethod
     def CancelTicket(
@@ -86,6 +95,6 @@ class MatchServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _match_service_pb2.GetTicketRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_match_service_pb2.GetTicketResponse, _abc.Awaitable[_match_service_pb2.GetTicketResponse]]:
-        """One look at a ticket of the caller's."""
+        """One look at a ticket of the caller's that waits; of one that has ended ALREADY_MATCHED or UNKNOWN_TICKET."""
 
 def add_MatchServiceServicer_to_server(servicer: MatchServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

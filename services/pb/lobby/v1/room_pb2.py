@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from services.pb.event.v1 import event_pb2 as shengji_dot_event_dot_v1_dot_event__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bshengji/lobby/v1/room.proto\x12\x10shengji.lobby.v1\x1a\x1cshengji/event/v1/event.proto\"\xce\x01\n\x08RoomPlan\x12\x0e\n\x06preset\x18\x01 \x01(\t\x12/\n\toverrides\x18\x02 \x03(\x0b\x32\x1c.shengji.event.v1.RuleOption\x12\r\n\x05stake\x18\x03 \x01(\x04\x12$\n\x04pace\x18\x04 \x01(\x0b\x32\x16.shengji.event.v1.Pace\x12\x30\n\nspectators\x18\x05 \x01(\x0e\x32\x1c.shengji.event.v1.Spectators\x12\x1a\n\x12spectator_delay_ms\x18\x06 \x01(\r\"O\n\x08RoomSeat\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x30\n\ndifficulty\x18\x02 \x01(\x0e\x32\x1c.shengji.event.v1.Difficulty\"L\n\nRoomMember\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06online\x18\x03 \x01(\x08\x12\r\n\x05\x61gain\x18\x04 \x01(\x08\"\x8d\x03\n\x04Room\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.shengji.lobby.v1.RoomState\x12(\n\x04plan\x18\x04 \x01(\x0b\x32\x1a.shengji.lobby.v1.RoomPlan\x12\x30\n\nvisibility\x18\x05 \x01(\x0e\x32\x1c.shengji.lobby.v1.Visibility\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0f\n\x07host_id\x18\x07 \x01(\t\x12)\n\x05seats\x18\x08 \x03(\x0b\x32\x1a.shengji.lobby.v1.RoomSeat\x12-\n\x07members\x18\t \x03(\x0b\x32\x1c.shengji.lobby.v1.RoomMember\x12\x10\n\x08table_id\x18\n \x01(\t\x12\x16\n\x0espectator_code\x18\x0b \x01(\t\x12\x15\n\rcreated_at_ms\x18\x0c \x01(\x03\x12\x11\n\tticket_id\x18\r \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x0e \x01(\t\"\xd3\x01\n\x0bRoomSummary\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.shengji.lobby.v1.RoomState\x12(\n\x04plan\x18\x04 \x01(\x0b\x32\x1a.shengji.lobby.v1.RoomPlan\x12\x11\n\thost_name\x18\x05 \x01(\t\x12\x12\n\nfree_seats\x18\x06 \x01(\r\x12\x0e\n\x06people\x18\x07 \x01(\r\x12\x15\n\rcreated_at_ms\x18\x08 \x01(\x03*\xb3\x01\n\tRoomState\x12\x1a\n\x16ROOM_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROOM_STATE_OPEN\x10\x01\x12\x18\n\x14ROOM_STATE_SEARCHING\x10\x02\x12\x17\n\x13ROOM_STATE_STARTING\x10\x03\x12\x16\n\x12ROOM_STATE_PLAYING\x10\x04\x12\x14\n\x10ROOM_STATE_AFTER\x10\x05\x12\x14\n\x10ROOM_STATE_ENDED\x10\x06*T\n\nVisibility\x12\x1a\n\x16VISIBILITY_UNSPECIFIED\x10\x00\x12\x13\n\x0fVISIBILITY_CODE\x10\x01\x12\x15\n\x11VISIBILITY_PUBLIC\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bshengji/lobby/v1/room.proto\x12\x10shengji.lobby.v1\x1a\x1cshengji/event/v1/event.proto\"\xce\x01\n\x08RoomPlan\x12\x0e\n\x06preset\x18\x01 \x01(\t\x12/\n\toverrides\x18\x02 \x03(\x0b\x32\x1c.shengji.event.v1.RuleOption\x12\r\n\x05stake\x18\x03 \x01(\x04\x12$\n\x04pace\x18\x04 \x01(\x0b\x32\x16.shengji.event.v1.Pace\x12\x30\n\nspectators\x18\x05 \x01(\x0e\x32\x1c.shengji.event.v1.Spectators\x12\x1a\n\x12spectator_delay_ms\x18\x06 \x01(\r\"O\n\x08RoomSeat\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x30\n\ndifficulty\x18\x02 \x01(\x0e\x32\x1c.shengji.event.v1.Difficulty\"L\n\nRoomMember\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06online\x18\x03 \x01(\x08\x12\r\n\x05\x61gain\x18\x04 \x01(\x08\"\x9d\x03\n\x04Room\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.shengji.lobby.v1.RoomState\x12(\n\x04plan\x18\x04 \x01(\x0b\x32\x1a.shengji.lobby.v1.RoomPlan\x12\x30\n\nvisibility\x18\x05 \x01(\x0e\x32\x1c.shengji.lobby.v1.Visibility\x12\x0c\n\x04\x63ode\x18\x06 \x01(\t\x12\x0f\n\x07host_id\x18\x07 \x01(\t\x12)\n\x05seats\x18\x08 \x03(\x0b\x32\x1a.shengji.lobby.v1.RoomSeat\x12-\n\x07members\x18\t \x03(\x0b\x32\x1c.shengji.lobby.v1.RoomMember\x12\x10\n\x08table_id\x18\n \x01(\t\x12\x16\n\x0espectator_code\x18\x0b \x01(\t\x12\x15\n\rcreated_at_ms\x18\x0c \x01(\x03\x12\x11\n\tticket_id\x18\r \x01(\t\x12\x0e\n\x06\x66\x61iled\x18\x0e \x01(\t\x12\x0e\n\x06resume\x18\x0f \x01(\t\"\xd3\x01\n\x0bRoomSummary\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\x04\x12*\n\x05state\x18\x03 \x01(\x0e\x32\x1b.shengji.lobby.v1.RoomState\x12(\n\x04plan\x18\x04 \x01(\x0b\x32\x1a.shengji.lobby.v1.RoomPlan\x12\x11\n\thost_name\x18\x05 \x01(\t\x12\x12\n\nfree_seats\x18\x06 \x01(\r\x12\x0e\n\x06people\x18\x07 \x01(\r\x12\x15\n\rcreated_at_ms\x18\x08 \x01(\x03*\xb3\x01\n\tRoomState\x12\x1a\n\x16ROOM_STATE_UNSPECIFIED\x10\x00\x12\x13\n\x0fROOM_STATE_OPEN\x10\x01\x12\x18\n\x14ROOM_STATE_SEARCHING\x10\x02\x12\x17\n\x13ROOM_STATE_STARTING\x10\x03\x12\x16\n\x12ROOM_STATE_PLAYING\x10\x04\x12\x14\n\x10ROOM_STATE_AFTER\x10\x05\x12\x14\n\x10ROOM_STATE_ENDED\x10\x06*T\n\nVisibility\x12\x1a\n\x16VISIBILITY_UNSPECIFIED\x10\x00\x12\x13\n\x0fVISIBILITY_CODE\x10\x01\x12\x15\n\x11VISIBILITY_PUBLIC\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'shengji.lobby.v1.room_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROOMSTATE']._serialized_start=1062
-  _globals['_ROOMSTATE']._serialized_end=1241
-  _globals['_VISIBILITY']._serialized_start=1243
-  _globals['_VISIBILITY']._serialized_end=1327
+  _globals['_ROOMSTATE']._serialized_start=1078
+  _globals['_ROOMSTATE']._serialized_end=1257
+  _globals['_VISIBILITY']._serialized_start=1259
+  _globals['_VISIBILITY']._serialized_end=1343
   _globals['_ROOMPLAN']._serialized_start=80
   _globals['_ROOMPLAN']._serialized_end=286
   _globals['_ROOMSEAT']._serialized_start=288
@@ -43,7 +43,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ROOMMEMBER']._serialized_start=369
   _globals['_ROOMMEMBER']._serialized_end=445
   _globals['_ROOM']._serialized_start=448
-  _globals['_ROOM']._serialized_end=845
-  _globals['_ROOMSUMMARY']._serialized_start=848
-  _globals['_ROOMSUMMARY']._serialized_end=1059
+  _globals['_ROOM']._serialized_end=861
+  _globals['_ROOMSUMMARY']._serialized_start=864
+  _globals['_ROOMSUMMARY']._serialized_end=1075
 # @@protoc_insertion_point(module_scope)

@@ -210,6 +210,7 @@ class Room(_message.Message):
     CREATED_AT_MS_FIELD_NUMBER: _builtins.int
     TICKET_ID_FIELD_NUMBER: _builtins.int
     FAILED_FIELD_NUMBER: _builtins.int
+    RESUME_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """`rom_` and 26 characters."""
     version: _builtins.int
@@ -232,6 +233,10 @@ class Room(_message.Message):
     """Under SEARCHING, the ticket."""
     failed: _builtins.str
     """Why the last start failed, a reason's name such as "INSUFFICIENT_FUNDS"; empty otherwise."""
+    resume: _builtins.str
+    """A resume token of the table, from PLAYING on: a Watch with it as `after` tells everything since its founding. Only
+    for members.
+    """
     @_builtins.property
     def plan(self) -> Global___RoomPlan:
         """What it will play."""
@@ -261,10 +266,11 @@ class Room(_message.Message):
         created_at_ms: _builtins.int = ...,
         ticket_id: _builtins.str = ...,
         failed: _builtins.str = ...,
+        resume: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["plan", b"plan"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "created_at_ms", b"created_at_ms", "failed", b"failed", "host_id", b"host_id", "members", b"members", "plan", b"plan", "room_id", b"room_id", "seats", b"seats", "spectator_code", b"spectator_code", "state", b"state", "table_id", b"table_id", "ticket_id", b"ticket_id", "version", b"version", "visibility", b"visibility"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "created_at_ms", b"created_at_ms", "failed", b"failed", "host_id", b"host_id", "members", b"members", "plan", b"plan", "resume", b"resume", "room_id", b"room_id", "seats", b"seats", "spectator_code", b"spectator_code", "state", b"state", "table_id", b"table_id", "ticket_id", b"ticket_id", "version", b"version", "visibility", b"visibility"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,13 +26,15 @@ from services.pb.lobby.v1 import match_service_pb2 as shengji_dot_lobby_dot_v1_d
 from services.pb.lobby.v1 import room_pb2 as shengji_dot_lobby_dot_v1_dot_room__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dshengji/lobby/v1/stored.proto\x12\x10shengji.lobby.v1\x1a$shengji/lobby/v1/match_service.proto\x1a\x1bshengji/lobby/v1/room.proto\"\xa3\x01\n\x0cPlayerRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08operator\x18\x03 \x01(\t\x12\x0f\n\x07user_id\x18\x04 \x01(\t\x12\x0f\n\x07\x64\x65vices\x18\x05 \x03(\t\x12\r\n\x05muted\x18\x06 \x03(\t\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x03\x12\x18\n\x10signed_out_at_ms\x18\x08 \x01(\x03\"6\n\x0c\x44\x65viceRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x13\n\x0bsecret_hash\x18\x02 \x01(\x0c\"\x1f\n\nUserRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\"\x9a\x01\n\x0c\x46\x61milyRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0e\n\x06secret\x18\x02 \x01(\x0c\x12\x12\n\ngeneration\x18\x03 \x01(\x04\x12\x12\n\nrequest_id\x18\x04 \x01(\x0c\x12\x0f\n\x07revoked\x18\x05 \x01(\x08\x12\x15\n\rcreated_at_ms\x18\x06 \x01(\x03\x12\x17\n\x0frefreshed_at_ms\x18\x07 \x01(\x03\"u\n\x0eOperatorRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x04keys\x18\x02 \x03(\x0b\x32\x1d.shengji.lobby.v1.OperatorKey\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\x11\n\tsuspended\x18\x04 \x01(\x08\"I\n\x0bOperatorKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x13\n\x0bsecret_hash\x18\x02 \x01(\x0c\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\"0\n\nSlowRecord\x12\x10\n\x08\x66\x61ilures\x18\x01 \x01(\r\x12\x10\n\x08until_ms\x18\x02 \x01(\x03\"_\n\x0bPlaceRecord\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x11\n\tticket_id\x18\x02 \x01(\t\x12\x10\n\x08table_id\x18\x03 \x01(\t\x12\x11\n\x04seat\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seat\"\xaa\x01\n\nRoomRecord\x12$\n\x04room\x18\x01 \x01(\x0b\x32\x16.shengji.lobby.v1.Room\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06kicked\x18\x03 \x03(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\x0c\x12\x0e\n\x06starts\x18\x05 \x01(\r\x12\x19\n\x11previous_table_id\x18\x06 \x01(\t\x12\x15\n\rchanged_at_ms\x18\x07 \x01(\x03\"\x1d\n\nCodeRecord\x12\x0f\n\x07room_id\x18\x01 \x01(\t\"~\n\x0cTicketRecord\x12(\n\x06ticket\x18\x01 \x01(\x0b\x32\x18.shengji.lobby.v1.Ticket\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0f\n\x07room_id\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\x0c\x12\r\n\x05names\x18\x05 \x03(\t\"\x1b\n\nPassRecord\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dshengji/lobby/v1/stored.proto\x12\x10shengji.lobby.v1\x1a$shengji/lobby/v1/match_service.proto\x1a\x1bshengji/lobby/v1/room.proto\"\xa3\x01\n\x0cPlayerRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x10\n\x08operator\x18\x03 \x01(\t\x12\x0f\n\x07user_id\x18\x04 \x01(\t\x12\x0f\n\x07\x64\x65vices\x18\x05 \x03(\t\x12\r\n\x05muted\x18\x06 \x03(\t\x12\x15\n\rcreated_at_ms\x18\x07 \x01(\x03\x12\x18\n\x10signed_out_at_ms\x18\x08 \x01(\x03\"6\n\x0c\x44\x65viceRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x13\n\x0bsecret_hash\x18\x02 \x01(\x0c\"\x1f\n\nUserRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\"\x9a\x01\n\x0c\x46\x61milyRecord\x12\x11\n\tplayer_id\x18\x01 \x01(\t\x12\x0e\n\x06secret\x18\x02 \x01(\x0c\x12\x12\n\ngeneration\x18\x03 \x01(\x04\x12\x12\n\nrequest_id\x18\x04 \x01(\x0c\x12\x0f\n\x07revoked\x18\x05 \x01(\x08\x12\x15\n\rcreated_at_ms\x18\x06 \x01(\x03\x12\x17\n\x0frefreshed_at_ms\x18\x07 \x01(\x03\"u\n\x0eOperatorRecord\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x04keys\x18\x02 \x03(\x0b\x32\x1d.shengji.lobby.v1.OperatorKey\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\x12\x11\n\tsuspended\x18\x04 \x01(\x08\"I\n\x0bOperatorKey\x12\x0e\n\x06key_id\x18\x01 \x01(\t\x12\x13\n\x0bsecret_hash\x18\x02 \x01(\x0c\x12\x15\n\rcreated_at_ms\x18\x03 \x01(\x03\"0\n\nSlowRecord\x12\x10\n\x08\x66\x61ilures\x18\x01 \x01(\r\x12\x10\n\x08until_ms\x18\x02 \x01(\x03\"_\n\x0bPlaceRecord\x12\x0f\n\x07room_id\x18\x01 \x01(\t\x12\x11\n\tticket_id\x18\x02 \x01(\t\x12\x10\n\x08table_id\x18\x03 \x01(\t\x12\x11\n\x04seat\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seat\"\xd4\x01\n\nRoomRecord\x12$\n\x04room\x18\x01 \x01(\x0b\x32\x16.shengji.lobby.v1.Room\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06kicked\x18\x03 \x03(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\x0c\x12\x0e\n\x06starts\x18\x05 \x01(\r\x12\x19\n\x11previous_table_id\x18\x06 \x01(\t\x12\x15\n\rchanged_at_ms\x18\x07 \x01(\x03\x12\x0c\n\x04held\x18\x08 \x01(\x08\x12\x0c\n\x04left\x18\t \x03(\t\x12\x0c\n\x04salt\x18\n \x01(\t\"\x1d\n\nCodeRecord\x12\x0f\n\x07room_id\x18\x01 \x01(\t\"\xa8\x01\n\x0cTicketRecord\x12(\n\x06ticket\x18\x01 \x01(\x0b\x32\x18.shengji.lobby.v1.Ticket\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0f\n\x07room_id\x18\x03 \x01(\t\x12\x12\n\nrequest_id\x18\x04 \x01(\x0c\x12\r\n\x05names\x18\x05 \x03(\t\x12(\n\x03\x65nd\x18\x06 \x01(\x0e\x32\x1b.shengji.lobby.v1.TicketEnd\"\x1b\n\nPassRecord\x12\r\n\x05\x61t_ms\x18\x01 \x01(\x03\"@\n\x0eReporterRecord\x12.\n\x07reports\x18\x01 \x03(\x0b\x32\x1d.shengji.lobby.v1.FiledLately\"/\n\x0b\x46iledLately\x12\x11\n\treport_id\x18\x01 \x01(\t\x12\r\n\x05\x61t_ms\x18\x02 \x01(\x03*q\n\tTicketEnd\x12\x1a\n\x16TICKET_END_UNSPECIFIED\x10\x00\x12\x16\n\x12TICKET_END_MATCHED\x10\x01\x12\x18\n\x14TICKET_END_CANCELLED\x10\x02\x12\x16\n\x12TICKET_END_OFFLINE\x10\x03\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'shengji.lobby.v1.stored_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_TICKETEND']._serialized_start=1432
+  _globals['_TICKETEND']._serialized_end=1545
   _globals['_PLAYERRECORD']._serialized_start=119
   _globals['_PLAYERRECORD']._serialized_end=282
   _globals['_DEVICERECORD']._serialized_start=284
@@ -50,11 +52,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PLACERECORD']._serialized_start=774
   _globals['_PLACERECORD']._serialized_end=869
   _globals['_ROOMRECORD']._serialized_start=872
-  _globals['_ROOMRECORD']._serialized_end=1042
-  _globals['_CODERECORD']._serialized_start=1044
-  _globals['_CODERECORD']._serialized_end=1073
-  _globals['_TICKETRECORD']._serialized_start=1075
-  _globals['_TICKETRECORD']._serialized_end=1201
-  _globals['_PASSRECORD']._serialized_start=1203
-  _globals['_PASSRECORD']._serialized_end=1230
+  _globals['_ROOMRECORD']._serialized_end=1084
+  _globals['_CODERECORD']._serialized_start=1086
+  _globals['_CODERECORD']._serialized_end=1115
+  _globals['_TICKETRECORD']._serialized_start=1118
+  _globals['_TICKETRECORD']._serialized_end=1286
+  _globals['_PASSRECORD']._serialized_start=1288
+  _globals['_PASSRECORD']._serialized_end=1315
+  _globals['_REPORTERRECORD']._serialized_start=1317
+  _globals['_REPORTERRECORD']._serialized_end=1381
+  _globals['_FILEDLATELY']._serialized_start=1383
+  _globals['_FILEDLATELY']._serialized_end=1430
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from services.pb.lobby.v1 import match_service_pb2 as _match_service_pb2
 from services.pb.lobby.v1 import room_pb2 as _room_pb2
 import builtins as _builtins
@@ -19,6 +20,34 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _TicketEnd:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _TicketEndEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TicketEnd.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    TICKET_END_UNSPECIFIED: _TicketEnd.ValueType  # 0
+    """It waits."""
+    TICKET_END_MATCHED: _TicketEnd.ValueType  # 1
+    """Its match was made."""
+    TICKET_END_CANCELLED: _TicketEnd.ValueType  # 2
+    """One of its players has cancelled it."""
+    TICKET_END_OFFLINE: _TicketEnd.ValueType  # 3
+    """One of its players was offline for 30 seconds."""
+
+class TicketEnd(_TicketEnd, metaclass=_TicketEndEnumTypeWrapper):
+    """How a ticket stands."""
+
+TICKET_END_UNSPECIFIED: TicketEnd.ValueType  # 0
+"""It waits."""
+TICKET_END_MATCHED: TicketEnd.ValueType  # 1
+"""Its match was made."""
+TICKET_END_CANCELLED: TicketEnd.ValueType  # 2
+"""One of its players has cancelled it."""
+TICKET_END_OFFLINE: TicketEnd.ValueType  # 3
+"""One of its players was offline for 30 seconds."""
+Global___TicketEnd: _TypeAlias = TicketEnd  # noqa: Y015
 
 @_typing.final
 class PlayerRecord(_message.Message):
@@ -102,7 +131,9 @@ Global___DeviceRecord: _TypeAlias = DeviceRecord  # noqa: Y015
 
 @_typing.final
 class UserRecord(_message.Message):
-    """`user.<operator>.<hash of the operator's user id>`"""
+    """`user.<operator>.<hash of the operator's user id>`. Also `member.<operator>.<player id>`, of every player of
+    an operator, written when the player is founded or taken over, so that they can be listed.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -311,6 +342,9 @@ class RoomRecord(_message.Message):
     STARTS_FIELD_NUMBER: _builtins.int
     PREVIOUS_TABLE_ID_FIELD_NUMBER: _builtins.int
     CHANGED_AT_MS_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    LEFT_FIELD_NUMBER: _builtins.int
+    SALT_FIELD_NUMBER: _builtins.int
     operator: _builtins.str
     """The operator whose players may come in, empty for the house."""
     request_id: _builtins.bytes
@@ -321,6 +355,12 @@ class RoomRecord(_message.Message):
     """The table before the present one, empty for none."""
     changed_at_ms: _builtins.int
     """When it last changed: milliseconds of Unix time."""
+    held: _builtins.bool
+    """Under STARTING: the chips for the table are held, so that only the table service can refuse it now."""
+    salt: _builtins.str
+    """The invite code that it was made with: the names of its tables follow from it, since a room of the same id may be made
+    again after it has ended.
+    """
     @_builtins.property
     def room(self) -> _room_pb2.Room:
         """The room; `online` is never set here."""
@@ -328,6 +368,10 @@ class RoomRecord(_message.Message):
     @_builtins.property
     def kicked(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Who was sent away."""
+
+    @_builtins.property
+    def left(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Who has left the present table for good; empty when a new one begins."""
 
     def __init__(
         self,
@@ -339,10 +383,13 @@ class RoomRecord(_message.Message):
         starts: _builtins.int = ...,
         previous_table_id: _builtins.str = ...,
         changed_at_ms: _builtins.int = ...,
+        held: _builtins.bool = ...,
+        left: _abc.Iterable[_builtins.str] | None = ...,
+        salt: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["room", b"room"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at_ms", b"changed_at_ms", "kicked", b"kicked", "operator", b"operator", "previous_table_id", b"previous_table_id", "request_id", b"request_id", "room", b"room", "starts", b"starts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_at_ms", b"changed_at_ms", "held", b"held", "kicked", b"kicked", "left", b"left", "operator", b"operator", "previous_table_id", b"previous_table_id", "request_id", b"request_id", "room", b"room", "salt", b"salt", "starts", b"starts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -372,7 +419,7 @@ Global___CodeRecord: _TypeAlias = CodeRecord  # noqa: Y015
 
 @_typing.final
 class TicketRecord(_message.Message):
-    """`ticket.<ticket id>`"""
+    """`ticket.<ticket id>`. When it has ended it is kept for ten minutes, so that late requests are answered rightly."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -381,12 +428,15 @@ class TicketRecord(_message.Message):
     ROOM_ID_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     NAMES_FIELD_NUMBER: _builtins.int
+    END_FIELD_NUMBER: _builtins.int
     operator: _builtins.str
     """The operator whose players it is of, empty for the house."""
     room_id: _builtins.str
     """The room of two partners, empty without."""
     request_id: _builtins.bytes
     """The request that made it, 16 bytes."""
+    end: Global___TicketEnd.ValueType
+    """How it has ended, if it has."""
     @_builtins.property
     def ticket(self) -> _match_service_pb2.Ticket:
         """The ticket; `window` and `waiting` are never set here."""
@@ -403,10 +453,11 @@ class TicketRecord(_message.Message):
         room_id: _builtins.str = ...,
         request_id: _builtins.bytes = ...,
         names: _abc.Iterable[_builtins.str] | None = ...,
+        end: Global___TicketEnd.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ticket", b"ticket"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["names", b"names", "operator", b"operator", "request_id", b"request_id", "room_id", b"room_id", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end", "names", b"names", "operator", b"operator", "request_id", b"request_id", "room_id", b"room_id", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -414,7 +465,7 @@ Global___TicketRecord: _TypeAlias = TicketRecord  # noqa: Y015
 
 @_typing.final
 class PassRecord(_message.Message):
-    """`pass`: when matchmaking last looked, so that replicas take turns."""
+    """`pass.turn`: when matchmaking last looked, so that replicas take turns."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -433,3 +484,53 @@ class PassRecord(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PassRecord: _TypeAlias = PassRecord  # noqa: Y015
+
+@_typing.final
+class ReporterRecord(_message.Message):
+    """`reporter.<player id>`: what a player has reported lately. It ends by itself."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___FiledLately]:
+        """The reports of the last day, oldest first; at most 20."""
+
+    def __init__(
+        self,
+        *,
+        reports: _abc.Iterable[Global___FiledLately] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reports", b"reports"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReporterRecord: _TypeAlias = ReporterRecord  # noqa: Y015
+
+@_typing.final
+class FiledLately(_message.Message):
+    """A report, as its number is limited by it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REPORT_ID_FIELD_NUMBER: _builtins.int
+    AT_MS_FIELD_NUMBER: _builtins.int
+    report_id: _builtins.str
+    """Its id."""
+    at_ms: _builtins.int
+    """When, milliseconds of Unix time."""
+    def __init__(
+        self,
+        *,
+        report_id: _builtins.str = ...,
+        at_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at_ms", b"at_ms", "report_id", b"report_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FiledLately: _TypeAlias = FiledLately  # noqa: Y015

@@ -1,0 +1,55 @@
+"""`shengji keys`: the keys that sign players' tokens, and their change."""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from services.cli.data import default_data
+from services.shell.key_ring import LEAD_S, STAY_S, KeyRing
+from services.shell.keys import KeyFileError
+from services.shell.trust import LOBBY_ISSUER
+
+_DATA = click.option(
+    "--data",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Folder with keys/ [$SHENGJI_DATA, else $XDG_DATA_HOME/shengji].",
+)
+
+
+@click.group()
+def keys() -> None:
+    """The keys that the lobby signs players' tokens with.
+
+    Services on this data folder see a change within a second; others trust DATA/keys/lobby.jwks, so copy it
+    to them, or take it from PlayerService.GetKeys.
+    """
+
+
+@keys.command()
+@_DATA
+def rotate(data: Path | None) -> None:
+    """Add a key. It signs after a minute; the one before it still counts for an hour after that."""
+    added = _ring(data).rotate()
+    click.echo(f"{added.kid} signs in {LEAD_S} s; the key before it counts {STAY_S // 60} min longer")
+
+
+@keys.command(name="list")
+@_DATA
+def list_(data: Path | None) -> None:
+    """Show every key that a token may name: its kid and the time (UTC) from which it signs."""
+    ring = _ring(data)
+    current = ring.current()
+    for key in ring.listed():
+        since = datetime.fromtimestamp(key.not_before, UTC).isoformat(" ").removesuffix("+00:00")
+        state = "signs" if key == current else "to come" if key.not_before > time.time() else "retired"
+        click.echo(f"{key.kid}  {since if key.not_before else 'from the first':<19}  {state}")
+
+
+def _ring(data: Path | None) -> KeyRing:
+    try:
+        return KeyRing(data or default_data(), LOBBY_ISSUER, time.time)
+    except KeyFileError as error:
+        raise click.ClickException(str(error)) from None
