@@ -1,7 +1,6 @@
 """The bot process: put together, run, and taken apart in order."""
 
 import asyncio
-from importlib.metadata import PackageNotFoundError, version
 
 from prometheus_client import CollectorRegistry
 
@@ -19,6 +18,7 @@ from services.shell.channel import open_channel
 from services.shell.keys import signing_key
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log
+from services.shell.process import distribution_version
 
 SERVICE = "shengji.bot"
 """The service's name in health checks."""
@@ -34,7 +34,7 @@ async def serve(config: BotConfig) -> None:
     log = Log("bot", config.log_level).adopt_libraries()
     stopped = server.stop_signals(log)
     registry = CollectorRegistry()
-    shell_metrics.build_info(registry, version=_version(), rules_version=str(RULES_VERSION))
+    shell_metrics.build_info(registry, version=distribution_version(), rules_version=str(RULES_VERSION))
     metrics_port = shell_metrics.export(registry, config.metrics)
     health = await server.start((), (SERVICE,), config.listen)
     broker = await Broker.connect(config.nats, "bot")
@@ -86,13 +86,6 @@ class Bots:
         await self._doorbells.stop()
         await self.tables.stop()
         await self._channel.close()
-
-
-def _version() -> str:
-    try:
-        return version("shengji")
-    except PackageNotFoundError:
-        return "0"
 
 
 def run(config: BotConfig) -> None:

@@ -38,6 +38,12 @@ class OpenTable:
     seats: tuple[SeatPlan, SeatPlan, SeatPlan, SeatPlan] = (SeatPlan(), SeatPlan(), SeatPlan(), SeatPlan())
     previous_table_id: str = ""
     insecure_entropy: str = ""
+    operator: str = ""
+    """Whose players these are; empty for the house."""
+    rake_permille: int = 0
+    """The operator's or the house's share of each deal's winnings, in thousandths."""
+    prize: int = 0
+    """Chips for the winners of the match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,14 @@ class SetAutoPlay:
 
 
 @dataclass(frozen=True, slots=True)
+class EndUnfunded:
+    """A service's: end the match between two deals, because a seat cannot cover its stake (RULES §9)."""
+
+    player_id: str
+    """The service."""
+
+
+@dataclass(frozen=True, slots=True)
 class Expire:
     """The server's: what is due (``waits.due_us``) is done: play for a seat, deal, close."""
 
@@ -158,6 +172,7 @@ PlayerCommand = (
     | TakeCounter
     | Play
     | SetAutoPlay
+    | EndUnfunded
 )
 ServerCommand = Expire | GiveTime | VoidDeal | Close
 Command = PlayerCommand | ServerCommand

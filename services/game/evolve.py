@@ -13,10 +13,11 @@ from services.game import recent
 from services.game.errors import UnknownEvent
 from services.game.folding import declaring, ending, seating, tricks
 from services.game.folding.draft import Draft
+from services.game.ids import D_EVENTS
 from services.game.state import FREE_SEAT, NOBODY, SEATS, Table
 from services.pb.log.v1.log_pb2 import Commit
 
-FOLD_VERSION: Final = 2
+FOLD_VERSION: Final = 3
 """Rises whenever the same commits would fold into another state; snapshots of other versions are ignored."""
 
 
@@ -42,6 +43,8 @@ def evolve(state: Table | None, commit: Commit) -> Table:
         if kind is None or handler is None:
             raise UnknownEvent(commit.version, "an event of a kind that this version does not know")
         handler(draft, getattr(event, kind))
+        if kind in D_EVENTS:
+            draft.newest_d = draft.version
     if command_id := commit.command_id:
         _remember(draft, commit, command_id)
     return draft.freeze()

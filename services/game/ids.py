@@ -19,10 +19,27 @@ Kind = Literal["m", "d"]
 ``d``: it ends a deal, moves money, seats or closes; ``m``: anything else.
 """
 KINDS: Final[tuple[Kind, Kind]] = ("m", "d")
+D_EVENTS: Final = frozenset(
+    {
+        "table_opened",
+        "seat_taken",
+        "seat_left",
+        "seed_committed",
+        "deal_scored",
+        "deal_voided",
+        "mutiny_called",
+        "match_ended",
+        "table_closed",
+    }
+)
+"""Kinds of events whose commit is of kind ``d``, whatever else is in it."""
 PARTITIONS: Final = 256
 """Virtual partitions, fixed for ever: they stand in subjects."""
 STREAMS: Final = 4
 """Log streams; partition p is kept by stream p mod 4."""
+
+SERVICE_PREFIX: Final = "svc:"
+"""How the names of services begin that call the table service: ``svc:lobby``, ``svc:ledger``."""
 
 _ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 _VALUES: Final = {letter: value for value, letter in enumerate(_ALPHABET)}
@@ -111,6 +128,16 @@ def _number(letters: str) -> int:
 
 def _is_uuid7(number: int) -> bool:
     return number >> 76 & 0xF == 7 and number >> 62 & 0b11 == 0b10
+
+
+def bot_id(table_id: str, seat: int) -> str:
+    """The player id of the bot that a founder puts on a seat."""
+    return f"bot:{table_id.removeprefix('tbl_')}:{seat}"
+
+
+def is_service(player_id: str) -> bool:
+    """Whether a caller is a service and no player."""
+    return player_id.startswith(SERVICE_PREFIX)
 
 
 class CommandId(bytes):

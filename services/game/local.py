@@ -82,6 +82,7 @@ class LocalTable:
             schema=chain.SCHEMA,
             rules_version=RULES_VERSION,
             events=decision,
+            previous_d=0 if state is None else state.newest_d,
         )
         after = evolve(state, commit)
         sealed = Commit()

@@ -12,6 +12,7 @@ from services.game.commands import (
     Close,
     Command,
     Declare,
+    EndUnfunded,
     Expire,
     GiveTime,
     Leave,
@@ -92,7 +93,7 @@ def check(state: Table | None, commit: Commit, *, sealed: bool) -> None:
     if len(decision) != len(recorded):
         raise CorruptLog(version, f"{name} leads to {len(decision)} events, not {len(recorded)}")
     for index, (event, due) in enumerate(zip(recorded, decision, strict=True)):
-        if event != _as_written_then(_as_far_as_known(due, committed), event):
+        if event != _as_written_then(_as_far_as_known(due, committed), event, commit):
             kind = due.WhichOneof("kind")
             raise CorruptLog(version, f"event {index} is not what {name} leads to ({kind})")
 
@@ -152,6 +153,8 @@ def _players(commit: Commit, event: Event, version: int) -> Command:
             return Play(player, version, cards_from_wire(event.throw_refused.cards))
         case "auto_play_set":
             return SetAutoPlay(player, event.auto_play_set.on)
+        case "table_closed":
+            return EndUnfunded(player)
         case kind:
             raise CorruptLog(commit.version, f"no player's command leads to {kind}")
 
@@ -170,6 +173,9 @@ def _founding(table_id: str, player: str, opened: TableOpened) -> OpenTable:
         seats=(one, two, three, four),
         previous_table_id=opened.previous_table_id,
         insecure_entropy=opened.insecure_entropy,
+        operator=opened.operator,
+        rake_permille=opened.rake_permille,
+        prize=opened.prize,
     )
 
 
@@ -195,18 +201,29 @@ def _bare(event: Event) -> Event:
     return bare
 
 
-def _as_written_then(due: Event, recorded: Event) -> Event:
-    """What was decided anew, less the rule options that did not exist yet when it was recorded."""
-    if due.WhichOneof("kind") != "table_opened":
-        return due
-    known = {option.name for option in recorded.table_opened.rules.options}
-    written = Event()
-    written.CopyFrom(due)
-    options = written.table_opened.rules.options
-    kept = [option for option in due.table_opened.rules.options if option.name in known]
-    del options[:]
-    options.extend(kept)
-    return written
+def _as_written_then(due: Event, recorded: Event, commit: Commit) -> Event:
+    """What was decided anew, less what was not written yet when it was recorded.
+
+    That is rule options that did not exist, and who threw in vain: commits that name no ``previous_d`` are
+    older than that.
+    """
+    match due.WhichOneof("kind"):
+        case "table_opened":
+            known = {option.name for option in recorded.table_opened.rules.options}
+            written = Event()
+            written.CopyFrom(due)
+            options = written.table_opened.rules.options
+            kept = [option for option in due.table_opened.rules.options if option.name in known]
+            del options[:]
+            options.extend(kept)
+            return written
+        case "deal_scored" if not commit.previous_d:
+            written = Event()
+            written.CopyFrom(due)
+            written.deal_scored.ClearField("failed_throws")
+            return written
+        case _:
+            return due
 
 
 def _as_far_as_known(due: Event, recorded: SeedCommitment | None) -> Event:

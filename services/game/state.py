@@ -70,6 +70,12 @@ class Founding:
     spectator_delay_ms: int = 0
     previous_table_id: str = ""
     insecure_entropy: str = ""
+    operator: str = ""
+    """Whose players these are; empty for the house."""
+    rake_permille: int = 0
+    """The operator's or the house's share of each deal's winnings, in thousandths."""
+    prize: int = 0
+    """Chips for the winners of the match."""
 
 
 class SeatState(NamedTuple):
@@ -238,6 +244,8 @@ class Tricks(NamedTuple):
     """``None`` when there is no kitty."""
     fines: int
     """What failed throws have moved (``throw_fine_points``), for the attackers when positive."""
+    failed_throws: tuple[int, int, int, int]
+    """Throws of seats 0..3 that failed in this deal."""
     throw_refused: bool
     """The leader has tried a throw in this turn that the other hands do not allow."""
 
@@ -297,6 +305,8 @@ class Table(NamedTuple):
     """For the next deal; ``None`` while a deal is open and after the match."""
     last_score: bytes
     """The last deal's ``event.v1.DealScored``, without its reveal and next seed; empty before the first."""
+    newest_d: int
+    """The version of the newest commit of kind ``d``."""
     founding: Founding
 
     @property

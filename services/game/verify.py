@@ -2,7 +2,8 @@
 
 What is checked, commit by commit:
 
-- the chain: the bytes follow each other by hash, versions have no gap, time never runs backwards;
+- the chain: the bytes follow each other by hash, versions have no gap, time never runs backwards, each
+  commit names the newest one of kind ``d`` before it (older logs do not);
 - every seed that was committed to is revealed when its deal ends, and is the one committed to;
 - every seal of an ended deal opens with the revealed keys, and holds what the shuffle gives;
 - every decision: the recorded command, decided anew on the state before it, gives the recorded events
@@ -171,6 +172,7 @@ class _Verification:
         self._state: Table | None = None
         self._committed: SeedCommitment | None = None
         self._used: set[bytes] = set()
+        self._names_d = False
 
     def run(self) -> None:
         """Checks every commit and keeps count in the report.
@@ -193,7 +195,15 @@ class _Verification:
         for event in opened.events:
             self._follow(version, event)
         redecide.check(self._state, opened, sealed=self._is_sealed(opened))
+        self._check_previous_d(commit)
         self._state = evolve(self._state, opened)
+
+    def _check_previous_d(self, commit: Commit) -> None:
+        """Checks the newest earlier commit of kind ``d`` where it is named: from some commit on, or never."""
+        self._names_d = self._names_d or commit.previous_d > 0
+        newest = self._state.newest_d if self._state is not None else 0
+        if self._names_d and commit.previous_d != newest:
+            raise CorruptLog(commit.version, f"previous_d is {commit.previous_d} where {newest} is due")
 
     def _follow(self, version: int, event: Event) -> None:
         """Checks what an event does to seeds and deals."""

@@ -69,6 +69,8 @@ def view(state: Table, audience: int, now_us: int) -> view_pb.TableView:
         preset=state.rules.preset,
         pace=pace_to_wire(state.pace),
         stake=state.founding.stake,
+        rake_permille=state.founding.rake_permille,
+        prize=state.founding.prize,
         seats=_seats(state, now_us),
         my_seat=audience if audience < SEATS else None,
         deal=state.deal_number,

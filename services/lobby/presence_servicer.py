@@ -6,13 +6,14 @@ from services.lobby.deps import Mirrors
 from services.lobby.phrases import PHRASES
 from services.lobby.presence import Presence
 from services.lobby.reports import Reports
-from services.lobby.stays import Renewals, Stays
+from services.lobby.stays import Stays
 from services.lobby.talk import Talk
 from services.lobby.whereabouts import Finder
 from services.pb.event.v1.event_pb2 import SPECTATORS_LINK, SPECTATORS_PUBLIC
 from services.pb.lobby.v1 import presence_service_pb2 as pb
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
+from services.shell.renewals import Renewals
 from services.shell.rpc import Call, Write
 
 ASKED_MOST: Final = 100

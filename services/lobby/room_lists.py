@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 from services.game.framing import frame
 from services.lobby.mirror import Mirror
 from services.lobby.room_views import free_seats, is_listed, summary
-from services.lobby.stays import Renewals
 from services.pb.lobby.v1.room_service_pb2 import (
     Idle,
     Listed,
@@ -28,6 +27,7 @@ from services.pb.lobby.v1.room_service_pb2 import (
 from services.pb.lobby.v1.stored_pb2 import RoomRecord
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
+from services.shell.renewals import Renewals
 from services.shell.rpc import Call, Write
 
 PAGE: Final = 20

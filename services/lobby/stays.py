@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from services.lobby.deps import Deps, Mirrors
 from services.lobby.presence import Presence
@@ -27,6 +27,7 @@ from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
 from services.shell.log_store import Unavailable
 from services.shell.logs import fault_of
+from services.shell.renewals import Renewals
 from services.shell.rpc import Call, Write
 
 SWEEP_S: Final = 1.0
@@ -42,27 +43,6 @@ SAYINGS_MOST: Final = 64
 PLAYER_STAYS: Final = 5
 """Stays of one player here; the oldest gives way, and its client is told to wait."""
 GAVE_WAY_RETRY_S: Final = 60.0
-
-
-class Lease(Protocol):
-    """How long a stream may live."""
-
-    @property
-    def expires_at(self) -> int:
-        """Seconds of Unix time."""
-
-
-class Renewals(Protocol):
-    """Knows of tokens that were renewed, on any replica: ``services.shell.renewals``."""
-
-    def enter(self, player_id: str, expires_at: int, renewed: Callable[[], None], /) -> Lease:
-        """Begin a stream; ``renewed`` is called when it may live longer."""
-
-    def leave(self, lease: Any, /) -> None:
-        """End it."""
-
-    async def renew(self, player_id: str, expires_at: int, /) -> None:
-        """Let all streams of a player, on all replicas, live until then."""
 
 
 class StayTools(NamedTuple):

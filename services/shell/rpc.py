@@ -14,13 +14,14 @@ from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
+from services.game.ids import SERVICE_PREFIX
 from services.rules.reasons import Reason
 from services.shell.errors import DETAILS_KEY, RefusedError, code_of, locale_of, status_of, unavailable
 from services.shell.limits import Buckets, address_of, network_of
 from services.shell.log_store import Unavailable
 from services.shell.logs import Log, fault_of
 from services.shell.metrics import RpcMetrics
-from services.shell.tokens import BOT_PREFIX, SERVICE_PREFIX, Identity, TokenError, Verifier
+from services.shell.tokens import BOT_PREFIX, Identity, TokenError, Verifier
 from services.shell.trace import TRACEPARENT, accept, trace_id
 
 _BEARER: Final = "Bearer "

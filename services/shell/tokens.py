@@ -12,13 +12,14 @@ from typing import Any, Final
 import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from services.game.ids import SERVICE_PREFIX
+
 ALGORITHM: Final = "EdDSA"
 LIFETIME_S: Final = 15 * 60
 """How long a token lives unless its signer says otherwise."""
 SCOPES: Final = "table lobby ledger"
 """Every service: what a token is for unless its signer says otherwise."""
 BOT_PREFIX: Final = "bot:"
-SERVICE_PREFIX: Final = "svc:"
 MAX_TOKEN_BYTES: Final = 2048
 REMEMBERED: Final = 20_000
 """Verified tokens kept at most; one costs about 75 µs to verify again."""

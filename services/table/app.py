@@ -1,13 +1,10 @@
 """The table process: put together, run, and taken apart in order."""
 
 import asyncio
-import contextlib
 import gc
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -18,6 +15,7 @@ from services.pb.table.v1.table_service_pb2 import DESCRIPTOR
 from services.rules.options import RULES_VERSION
 from services.shell import server
 from services.shell.broker import Broker, ensure_streams
+from services.shell.bus import NatsBus
 from services.shell.config import ConfigError
 from services.shell.keys import master_keys
 from services.shell.limits import Buckets
@@ -25,6 +23,8 @@ from services.shell.live import LiveFeed
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log
 from services.shell.metrics import RpcMetrics, build_info, export
+from services.shell.process import distribution_version, tls_of, until_stopped
+from services.shell.renewals import Renewals
 from services.shell.rpc import Guard
 from services.shell.snapshots import JetStreamSnapshots
 from services.shell.timers_jetstream import JetStreamTimers
@@ -44,6 +44,8 @@ SERVICE: Final = DESCRIPTOR.services_by_name["TableService"]
 DOMAIN: Final = "shengji.table"
 SCOPE: Final = "table"
 """What a token's scope must name."""
+RENEWALS: Final = "watches"
+"""The bus topic on which replicas tell each other that a player's watches live longer."""
 
 
 def clock_us() -> int:
@@ -74,7 +76,7 @@ class TableService:
         self.registry = CollectorRegistry()
         build_info(
             self.registry,
-            version=_version(),
+            version=distribution_version(),
             rules_version=str(RULES_VERSION),
             engine=engine_ext.IMPLEMENTATION,
             python=sys.version.split()[0],
@@ -96,12 +98,14 @@ class TableService:
         self.cache = TableCache(deps, config.open_tables)
         tables = Tables(self.cache)
         self._deadlines = Deadlines(tables)
-        self.watches = Watches(self.cache, config.watchers)
+        self._renewals = Renewals(NatsBus(broker), RENEWALS)
+        self.watches = Watches(self.cache, config.watchers, self._renewals)
         self._keeper = Keeper(self.cache, self.watches, config.idle_s)
         servicer = TableServicer(tables, self.watches, config.insecure_entropy)
         metrics = RpcMetrics(self.registry, SERVICE.methods_by_name)
         strangers = Buckets(config.stranger_rate, config.stranger_rate * BURST_S)
-        verifier = Verifier(trusted(config.data, config.issuers, config.bot_issuers), SCOPE)
+        issuers = trusted(config.data, config.issuers, config.bot_issuers, config.service_issuers)
+        verifier = Verifier(issuers, SCOPE)
         guard = Guard(DOMAIN, verifier, metrics, log, strangers)
         self._handlers = guard.handlers(SERVICE, servicer, limits(config))
         self.running: server.Running | None = None
@@ -116,10 +120,14 @@ class TableService:
         try:
             self._broker.on_reconnect(self._feed.poke)
             await self._feed.start()
+            await self._renewals.start()
             await self._timers.start(self._deadlines.on_due)
             self._keeper.start()
             self.running = await server.start(
-                [self._handlers], [SERVICE.full_name], self._config.listen, _tls(self._config)
+                [self._handlers],
+                [SERVICE.full_name],
+                self._config.listen,
+                tls_of(self._config.tls_cert, self._config.tls_key),
             )
         except BaseException:
             await self.stop()
@@ -165,23 +173,12 @@ async def serve(config: TableConfig, ready: Callable[[int], None] | None = None)
         if ready is not None:
             ready(running.port)
         try:
-            await _until(stopped, broker, log)
+            await until_stopped(stopped, broker, log)
         finally:
             await service.stop()
     finally:
         await broker.close()
         log.info("stopped")
-
-
-async def _until(stopped: asyncio.Event, broker: Broker, log: Log) -> None:
-    """Wait for a signal, or for the end of a connection to NATS that will not come back."""
-    while not stopped.is_set():
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(1.0):
-                await stopped.wait()
-        if broker.closed:
-            log.error("nats closed")
-            return
 
 
 def run(config: TableConfig) -> None:
@@ -196,18 +193,3 @@ def run(config: TableConfig) -> None:
     import uvloop  # noqa: PLC0415 - there is none for Windows
 
     uvloop.run(serve(config))
-
-
-def _tls(config: TableConfig) -> server.Tls | None:
-    if not config.tls_cert and not config.tls_key:
-        return None
-    if not config.tls_cert or not config.tls_key:
-        raise ConfigError("--tls-cert and --tls-key go together")
-    return server.Tls(Path(config.tls_cert), Path(config.tls_key))
-
-
-def _version() -> str:
-    try:
-        return version("shengji")
-    except PackageNotFoundError:
-        return "0"

@@ -86,6 +86,7 @@ def compose(
         schema=chain.SCHEMA,
         rules_version=RULES_VERSION,
         events=decision,
+        previous_d=0 if state is None else state.newest_d,
     )
     after = evolve(state, commit)
     stored = commit
@@ -146,7 +147,7 @@ def canonical(command: commands.PlayerCommand, founding: bytes = b"") -> bytes:
             said = command.version.to_bytes(8, "big")
         case commands.SetAutoPlay():
             said = bytes((command.on,))
-        case commands.Leave() | commands.Pass():
+        case commands.Leave() | commands.Pass() | commands.EndUnfunded():
             said = b""
         case OpenTable():
             said = founding

@@ -18,6 +18,7 @@ class TableConfig(ServiceConfig):
         Setting("who signs players' tokens, as name=public key file; empty: this machine's own"),
     ] = ()
     bot_issuers: Annotated[tuple[str, ...], Setting("who signs tokens for `bot:…` only, likewise")] = ()
+    service_issuers: Annotated[tuple[str, ...], Setting("who signs tokens for `svc:…` only, likewise")] = ()
     master_keys: Annotated[
         str,
         Setting("master keys as id:hex, separated by commas, the last in use; empty: DATA/keys", secret=True),

@@ -7,7 +7,7 @@ from services.game import commands
 from services.game.asked_rules import asked_rules
 from services.game.commands import OpenTable, Refusal, SeatPlan
 from services.game.errors import BadId, BadInput
-from services.game.ids import CommandId, TableId, table_id_of
+from services.game.ids import CommandId, TableId, bot_id, is_service, table_id_of
 from services.game.state import SEATS, Pace
 from services.game.wire import cards_from_wire, pace_from_wire
 from services.pb.event.v1.event_pb2 import RuleOption, Seat
@@ -21,6 +21,8 @@ from services.table.compose import canonical
 CARDS_MOST: Final = 64
 """Cards in one request; the largest hand has 54."""
 SEED_MOST: Final = 32
+_OF_SERVICES: Final = ("stake", "operator", "rake_permille", "prize")
+"""What only services may say of a table: who founds it holds the chips."""
 
 
 class Asked(NamedTuple):
@@ -91,6 +93,11 @@ def set_auto_play(request: pb.SetAutoPlayRequest, player_id: str) -> Asked:
     return _asked(request.context, commands.SetAutoPlay(player_id, request.on))
 
 
+def end_unfunded(request: pb.EndUnfundedRequest, player_id: str) -> Asked:
+    """The command of EndUnfunded."""
+    return _asked(request.context, commands.EndUnfunded(player_id))
+
+
 def create_table(request: pb.CreateTableRequest, player_id: str, insecure_entropy: str) -> Asked:
     """The command of CreateTable; the table's id follows from the caller and the command id.
 
@@ -99,6 +106,9 @@ def create_table(request: pb.CreateTableRequest, player_id: str, insecure_entrop
         player_id: the caller.
         insecure_entropy: the service's setting; empty for real play.
     """
+    for name in _OF_SERVICES:
+        if getattr(request, name) and not is_service(player_id):
+            raise RefusedError(Reason.NOT_YOURS, {"field": name})
     command_id = _command_id(request.command_id)
     table_id = table_id_of(player_id, command_id)
     previous = request.previous_table_id
@@ -115,17 +125,15 @@ def create_table(request: pb.CreateTableRequest, player_id: str, insecure_entrop
         seats=_seats(request.seats, table_id),
         previous_table_id=previous,
         insecure_entropy=insecure_entropy,
+        operator=request.operator,
+        rake_permille=request.rake_permille,
+        prize=request.prize,
     )
     said = pb.CreateTableRequest()
     said.CopyFrom(request)
     said.ClearField("command_id")
     body = canonical(command, said.SerializeToString(deterministic=True))
     return Asked(table_id, command, command_id, body, 0)
-
-
-def bot_id(table_id: str, seat: int) -> str:
-    """The player id of the bot that a founder puts on a seat."""
-    return f"{BOT_PREFIX}{table_id.removeprefix('tbl_')}:{seat}"
 
 
 def rules(name: str, overrides: Sequence[RuleOption] = ()) -> RuleSet:
@@ -150,9 +158,10 @@ def _seats(seats: Sequence[Seat], table_id: str) -> tuple[SeatPlan, SeatPlan, Se
                 raise bad("seats", "a bot has a difficulty and no player_id")
             plans[seat.seat] = SeatPlan(bot_id(table_id, seat.seat), seat.difficulty)
         elif seat.player_id:
-            if not is_player_id(seat.player_id) or seat.player_id.startswith(BOT_PREFIX):
+            player_id = seat.player_id
+            if not is_player_id(player_id) or player_id.startswith(BOT_PREFIX) or is_service(player_id):
                 raise bad("seats", "a player_id is none that a player could have")
-            plans[seat.seat] = SeatPlan(seat.player_id)
+            plans[seat.seat] = SeatPlan(player_id)
     south, east, north, west = (plans.get(number, SeatPlan()) for number in range(SEATS))
     return south, east, north, west
 

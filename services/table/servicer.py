@@ -111,6 +111,11 @@ class TableServicer:
         asked = requests.set_auto_play(request, call.player_id)
         return pb.SetAutoPlayResponse(receipt=await self._do(asked, call))
 
+    async def end_unfunded(self, request: pb.EndUnfundedRequest, call: Call) -> pb.EndUnfundedResponse:
+        """See the proto."""
+        asked = requests.end_unfunded(request, call.player_id)
+        return pb.EndUnfundedResponse(receipt=await self._do(asked, call))
+
     async def _do(self, asked: Asked, call: Call) -> pb.Receipt:
         receipt = await self._tables.execute(
             asked.table_id, asked.command, asked.command_id, asked.body, asked.seen, call.started
@@ -175,13 +180,10 @@ class TableServicer:
             rules=rules_to_wire(chosen), presets=PRESET_NAMES, sheet=sheet_to_wire(chosen, language)
         )
 
-    async def end_unfunded(self, request: pb.EndUnfundedRequest, call: Call) -> pb.EndUnfundedResponse:
-        """See the proto; nobody holds stakes yet."""
-        raise RefusedError(Reason.NOT_YOURS)
-
     async def renew_watch(self, request: pb.RenewWatchRequest, call: Call) -> pb.RenewWatchResponse:
         """See the proto."""
-        raise RefusedError(Reason.UNAVAILABLE)
+        await self._watches.renewals.renew(call.player_id, call.expires_at)
+        return pb.RenewWatchResponse(expires_at_ms=call.expires_at * 1000)
 
     async def watch(self, request: pb.WatchRequest, call: Call, write: Write) -> None:
         """See the proto."""
@@ -200,6 +202,7 @@ def limits(config: TableConfig) -> Mapping[str, Buckets]:
         "LegalPlays": config.view_rate,
         "GetRules": config.view_rate,
         "Watch": config.watch_rate,
+        "RenewWatch": config.watch_rate,
     }
     methods = pb.DESCRIPTOR.services_by_name["TableService"].methods_by_name
     return {

@@ -14,6 +14,7 @@ from services.pb.table.v1.table_service_pb2 import Heartbeat, WatchRequest, Watc
 from services.pb.table.v1.view_pb2 import TableView
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
+from services.shell.renewals import Renewals
 from services.shell.rpc import Call, Write
 from services.table.audience import audience_of, delay_us_of, view_as_told
 from services.table.cache import TableCache
@@ -27,6 +28,8 @@ LAG: Final = 128
 HEARTBEAT_S: Final = 20.0
 EXPIRY_GRACE_S: Final = 60.0
 """A watch outlives its token by so long; then the client comes again with a new one."""
+ANNOUNCED_S: Final = 60.0
+"""How long before the token ends the client is told so, once, however much else it is told."""
 STUCK_S: Final = 10.0
 """How long one message may wait for a client that does not read"""
 SLOW_S: Final = 1.0
@@ -36,8 +39,9 @@ SLOW_S: Final = 1.0
 class Watches:
     """All watches of a process, at most ``limit``."""
 
-    def __init__(self, cache: TableCache, limit: int) -> None:
+    def __init__(self, cache: TableCache, limit: int, renewals: Renewals) -> None:
         self.deps = cache.deps
+        self.renewals = renewals
         self.timelines = Timelines(cache)
         self.draining = False
         self._cache = cache
@@ -93,6 +97,7 @@ class Watches:
             raise RefusedError(Reason.SLOW_READER) from None
         finally:
             self._watchers.discard(watcher)
+            self.renewals.leave(watcher.lease)
             timeline.leave(watcher)
             self.deps.metrics.watchers.set(len(self._watchers))
 
@@ -132,7 +137,9 @@ class Watcher:
         self._timeline = timeline
         self._player_id = call.player_id
         self._code = request.spectator_code
-        self._ends_at = call.expires_at + EXPIRY_GRACE_S
+        self.lease = watches.renewals.enter(call.player_id, call.expires_at, self._renewed)
+        self._announced = 0
+        self._beat_due = False
         self._write = write
         self._told = Place(0, 0, 0)
         self._number: int | None = None
@@ -163,8 +170,18 @@ class Watcher:
         """Time has passed."""
         if self._writing_since and now - self._writing_since > STUCK_S:
             self._cut_off()
-        elif self._wakes is not None and (now >= self._heartbeat_at or time.time() >= self._ends_at):
+            return
+        left_s = self.lease.expires_at - time.time()
+        if left_s <= ANNOUNCED_S and self._announced != self.lease.expires_at:
+            self._beat_due = True
+        due = self._beat_due or now >= self._heartbeat_at or left_s <= -EXPIRY_GRACE_S
+        if due and self._wakes is not None:
             self.wake()
+
+    def _renewed(self) -> None:
+        """The player has shown a fresh token; the client is told until when it holds."""
+        self._beat_due = True
+        self.wake()
 
     def _cut_off(self) -> None:
         if not self.cut:
@@ -258,14 +275,18 @@ class Watcher:
                 self._wakes = None
                 if timer is not None:
                     timer.cancel()
-            if time.monotonic() >= self._heartbeat_at:
+            if self._beat_due or time.monotonic() >= self._heartbeat_at:
                 await self._heartbeat()
             if until_us is None:
                 self._check_end()
                 return
 
     async def _heartbeat(self) -> None:
-        beat = Heartbeat(server_now_ms=self._watches.deps.now_us() // 1000)
+        expires_at, self._beat_due = self.lease.expires_at, False
+        if expires_at - time.time() <= ANNOUNCED_S:
+            self._announced = expires_at
+        now_us = self._watches.deps.now_us()
+        beat = Heartbeat(server_now_ms=now_us // 1000, token_expires_at_ms=expires_at * 1000)
         resume = self._timeline.secrets.resume_token(self._told)
         await self._send(WatchResponse(heartbeat=beat, resume=resume).SerializeToString())
 
@@ -274,5 +295,5 @@ class Watcher:
             raise RefusedError(Reason.DRAINING)
         if self._timeline.ended is not None:
             raise RefusedError(self._timeline.ended)
-        if time.time() >= self._ends_at:
+        if time.time() >= self.lease.expires_at + EXPIRY_GRACE_S:
             raise RefusedError(Reason.UNAUTHENTICATED, {"detail": "the token has expired"})

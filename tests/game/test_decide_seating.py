@@ -97,6 +97,45 @@ def test_who_may_not_sit():
     assert dealt().refuses(Sit("eve", 2)) is Reason.WRONG_PHASE
 
 
+def staked(**changes):
+    """What a service asks to found a table with a stake."""
+    return replace(founding(stake=100), player_id="svc:lobby", **changes)
+
+
+@pytest.mark.parametrize(
+    ("field", "fine", "bad"),
+    [
+        ("operator", ("", "ab", "a-9", "x" * 32), ("a", "x" * 33, "Ab", "a_b", "a b", "ü2")),
+        ("rake_permille", (0, 100), (-1, 101)),
+        ("prize", (0, 10**12), (-1, 10**12 + 1)),
+        ("stake", (0, 1, 10**9), (-1, 10**9 + 1)),
+    ],
+)
+def test_what_a_table_plays_for_has_limits_and_is_recorded(field, fine, bad):
+    for value in fine:
+        scene = Scene()
+        scene.do(staked(**{field: value}))
+        assert getattr(scene.event("table_opened"), field) == value
+        assert getattr(scene.state.founding, field) == value
+    for value in bad:
+        refused = Scene().ask(staked(**{field: value}))
+        assert (refused.reason, refused.detail["field"]) == (Reason.BAD_INPUT, field)
+
+
+def test_a_table_with_a_stake_is_founded_full_and_nobody_else_sits_at_it():
+    seats = (*founding().seats[:3], SeatPlan())
+    assert Scene().refuses(staked(seats=seats)) is Reason.BAD_INPUT
+    scene = Scene()
+    scene.do(staked())
+    assert scene.refuses(Sit("eve", 2)) is Reason.NOT_YOURS
+    scene.do(Leave("cid"))
+    assert scene.refuses(Sit("eve", 2)) is Reason.NOT_YOURS
+    free = Scene()
+    free.do(staked(seats=seats, stake=0))
+    assert free.refuses(Sit("svc:lobby", 3)) is Reason.NOT_YOURS
+    assert free.do(Sit("eve", 3)) == ["seat_taken", "seed_committed"]
+
+
 def test_the_last_person_to_leave_closes_the_table():
     scene = Scene()
     scene.do(replace(founding(players=()), seats=bots(1, 2)))

@@ -6,9 +6,19 @@ import pytest
 from support.cards import cards
 from support.scene import AT_ONCE, NOW, PLAYERS, SECOND, dealt, founded, in_tricks
 
-from services.game.commands import Close, Expire, GiveTime, Play, Ready, SetAutoPlay, Sit, VoidDeal
+from services.game.commands import (
+    Close,
+    EndUnfunded,
+    Expire,
+    GiveTime,
+    Play,
+    Ready,
+    SetAutoPlay,
+    Sit,
+    VoidDeal,
+)
 from services.game.decide import SecretsUnknown, kind_of
-from services.game.state import UNKNOWN_HANDS, Closed, Declaring, Scored, Seating
+from services.game.state import UNKNOWN_HANDS, Closed, Declaring, Over, Scored, Seating
 from services.game.waits import COMMIT_CAP, IDLE_US, deadline_us, due_us, is_players_wait
 from services.pb.event.v1 import event_pb2 as pb
 from services.rules.reasons import Reason
@@ -163,6 +173,45 @@ def test_a_table_closes_for_a_reason_that_holds(make, reason, refusal):
 def test_a_table_that_nobody_ever_sat_at_may_be_closed_as_empty():
     scene = founded(players=())
     assert scene.do(Close(pb.CLOSE_REASON_EMPTY)) == ["table_closed"]
+
+
+def staked(scene):
+    """The same table with a stake."""
+    scene.state = scene.state._replace(founding=replace(scene.state.founding, stake=100))
+    return scene
+
+
+UNFUNDED = EndUnfunded("svc:ledger")
+
+
+def test_a_service_ends_a_match_that_a_seat_cannot_pay_for():
+    scene = staked(founded())
+    seed = scene.state.next_seed
+    assert scene.do(UNFUNDED) == ["table_closed"]
+    assert kind_of(scene.events) == "d"
+    closed = scene.event("table_closed")
+    assert (closed.reason, closed.reveal.deal) == (pb.CLOSE_REASON_UNFUNDED, 1)
+    assert closed.reveal.server_seed == seed.server_seed
+    assert scene.state.phase == Closed(pb.CLOSE_REASON_UNFUNDED)
+    assert due_us(scene.state) is None
+    assert scene.refuses(UNFUNDED) is Reason.TABLE_CLOSED
+
+
+def test_a_match_ends_unfunded_between_two_deals_only():
+    scene = staked(tricks())
+    assert scene.refuses(UNFUNDED) is Reason.WRONG_PHASE
+    assert staked(dealt()).refuses(UNFUNDED) is Reason.WRONG_PHASE
+    scene.stand(Scored())
+    assert scene.do(UNFUNDED) == ["table_closed"]
+    over = staked(founded()).stand(Over(b""))
+    assert over.refuses(UNFUNDED) is Reason.WRONG_PHASE
+
+
+def test_who_and_what_ends_no_match_unfunded():
+    for player in ("ann", "eve", "bot:1"):
+        assert staked(founded()).refuses(EndUnfunded(player)) is Reason.NOT_YOURS
+    assert founded().refuses(UNFUNDED) is Reason.BAD_INPUT
+    assert staked(founded()).refuses(Close(pb.CLOSE_REASON_UNFUNDED)) is Reason.BAD_INPUT
 
 
 def test_the_last_commit_of_a_table_is_its_closing():

@@ -135,6 +135,25 @@ def test_a_fine_for_a_failed_throw_goes_against_the_throwers_side(leader, fines)
     assert scene.phase.fines == fines
 
 
+def test_failed_throws_are_counted_by_seat_until_the_deal_is_scored():
+    hands = ["HJ HJ C3 C4 C6"] * 4
+    hands[1] = "H9 H8 H8 S3 D4"
+    scene = in_tricks(*hands, leader=1, kitty="C9")
+    lay(scene, 1, "H9 H8 H8")
+    assert len(scene.event("cards_played").attempted) == 3
+    assert scene.phase.failed_throws == (0, 1, 0, 0)
+    for seat in (2, 3, 0):
+        lay(scene, seat, "HJ HJ" if len(scene.event("cards_played").cards) == 2 else "HJ")
+    assert scene.phase.failed_throws == (0, 1, 0, 0)
+    while "deal_scored" not in scene.expire():
+        pass
+    assert list(scene.event("deal_scored").failed_throws) == [0, 1, 0, 0]
+    again = in_tricks("HA", "HK", "HQ", "HJ")
+    while "deal_scored" not in again.expire():
+        pass
+    assert list(again.event("deal_scored").failed_throws) == [0, 0, 0, 0]
+
+
 def test_no_throws_where_the_rules_have_none():
     scene = in_tricks("HA HK", "C4 C6", "C7 C8", "C9 CJ", rules="closed-4d")
     assert refusal(scene, 0, "HA HK").reason is Reason.THROW_NOT_ALLOWED

@@ -152,3 +152,13 @@ def test_command_ids_take_one_form(text):
         CommandId.parse(text)
     with pytest.raises(BadId):
         CommandId(text.encode()[:15])
+
+
+def test_a_founding_leads_to_one_table_id_for_ever():
+    """Ids that were given out: a repeated founding must find its table."""
+    number = bytes(range(16))
+    assert ids.table_id_of("svc:lobby", number) == "tbl_0h95n4xc8xf7980tbfc6a0esa1"
+    timed = bytes.fromhex("018bcfe56800700080000102030405ff")
+    assert ids.table_id_of("ply_anna", timed) == "tbl_01hf7yat00favbdrcj9b45m34j"
+    assert ids.table_id_of("ply_bert", timed) != ids.table_id_of("ply_anna", timed)
+    assert as_uuid(ids.table_id_of("ply_anna", timed)).int >> 80 == 0x018BCFE56800

@@ -80,7 +80,7 @@ def test_damage_is_refused(damage):
 def test_whoever_changes_the_layout_raises_the_fold_version():
     """When this fails: raise FOLD_VERSION, then write the new pair here."""
     digest = hashlib.sha256(layout().encode()).hexdigest()[:16]
-    assert (FOLD_VERSION, digest) == (2, "ad7ed08efbb8a574")
+    assert (FOLD_VERSION, digest) == (3, "1a2a7ca4ee682acc")
 
 
 def test_players_are_text_of_any_kind():

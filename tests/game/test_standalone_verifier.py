@@ -103,6 +103,10 @@ def shuffled(seed, clients, table, deal, decks):
     return deck
 
 
+KIND_D = {1, 2, 3, 4, 14, 15, 16, 19, 22}
+"""The events whose commits are of kind ``d``, by their numbers in ``Event``."""
+
+
 @cache
 def digest(stored):
     return hashlib.sha256(stored).digest()
@@ -126,6 +130,14 @@ def check_chain(table, log, head):
             raise Bad(version if at == 0 or named != digest(stored) else version - 1, "the chain is broken")
     if digest(log[-1]) != head:
         raise Bad(len(log), "not the head")
+    newest, named = 0, False
+    for version, stored in enumerate(log, 1):
+        said = one(stored, 11, 0)
+        named = named or said > 0
+        if named and said != newest:
+            raise Bad(version, "not the newest commit of kind d")
+        if any(set(fields(event)) & KIND_D for event in fields(stored)[10]):
+            newest = version
 
 
 class Deal:

@@ -129,3 +129,28 @@ async def test_cards_are_drawn_alike_at_two_replicas(house, calls):
         whole = watches[watch.player, 0].steps
         assert watch.steps == whole[len(whole) - len(watch.steps) :]
         assert len(watch.steps) < len(whole)
+
+
+async def test_a_watch_is_renewed_through_the_other_replica(house, calls):
+    """Between processes, as NATS' users may: the heartbeat names the expiry of a token shown elsewhere."""
+    founded = await calls.settle("CreateTable", founding("classic-1d", deals="1"), "north")
+
+    def bearer(lifetime_s):
+        token = house.sign("north", lifetime_s=lifetime_s)
+        return (("authorization", f"Bearer {token}"),)
+
+    request = pb.WatchRequest(table_id=founded.table_id)
+    watches = [
+        calls.channels[replica].unary_stream(
+            "/shengji.table.v1.TableService/Watch", request_serializer=pb.WatchRequest.SerializeToString
+        )(request, metadata=bearer(30))
+        for replica in (0, 1)
+    ]
+    for watch in watches:
+        assert told(await watch.read()).HasField("snapshot")
+    answer = await calls.call("RenewWatch", pb.RenewWatchRequest(), "north", replica=0, metadata=bearer(900))
+    for watch in watches:
+        async with asyncio.timeout(5):
+            while told(await watch.read()).heartbeat.token_expires_at_ms != answer.expires_at_ms:
+                pass
+        watch.cancel()

@@ -2,11 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
 
 import pytest
 from support.broker import until
-from support.presence_world import World, started
+from support.stay_world import ANN, BEN, CAT, OTHER_ROOM, ROOM, TABLE, TICKET, House, opened
 
 from services.lobby import stays as module
 from services.lobby.records import place_key, room_key
@@ -17,137 +16,10 @@ from services.lobby.stays import (
     SAYINGS_MOST,
     STUCK_S,
     TICKET_S,
-    Stays,
-    StayTools,
 )
-from services.pb.lobby.v1.match_service_pb2 import Ticket
-from services.pb.lobby.v1.presence_service_pb2 import StayResponse
-from services.pb.lobby.v1.stored_pb2 import PlaceRecord, TicketRecord
+from services.pb.lobby.v1.stored_pb2 import PlaceRecord
 from services.rules.reasons import Reason
-from services.shell.errors import RefusedError
 from services.shell.log_store import Unavailable, Why
-
-ANN, BEN, CAT = (f"ply_{number:026}" for number in range(3))
-ROOM, OTHER_ROOM, TABLE, TICKET = "rom_a", "rom_b", "tbl_a", "tkt_a"
-
-
-class FakeLease:
-    """``stays.Lease``."""
-
-    def __init__(self, player_id: str, expires_at: int, wake: Callable[[], None]) -> None:
-        self.player_id, self.expires_at, self.wake = player_id, expires_at, wake
-
-
-class FakeRenewals:
-    """``stays.Renewals`` inside one process."""
-
-    def __init__(self) -> None:
-        self.leases: list[FakeLease] = []
-
-    def enter(self, player_id: str, expires_at: int, wake: Callable[[], None]) -> FakeLease:
-        self.leases.append(FakeLease(player_id, expires_at, wake))
-        return self.leases[-1]
-
-    def leave(self, lease: FakeLease) -> None:
-        self.leases.remove(lease)
-
-    async def renew(self, player_id: str, expires_at: int) -> None:
-        for lease in self.leases:
-            if lease.player_id == player_id:
-                lease.expires_at = expires_at
-                lease.wake()
-
-
-class Client:
-    """A front end that reads a stay; ``reads`` cleared, it does not."""
-
-    def __init__(self, stays: Stays, world: World, player_id: str, lives_s: int = 900) -> None:
-        self.messages: list[StayResponse] = []
-        self.reads = asyncio.Event()
-        self.reads.set()
-        self.task = asyncio.create_task(stays.stay(world.call(player_id, lives_s=lives_s), self._write))
-
-    async def _write(self, message: bytes) -> None:
-        await self.reads.wait()
-        self.messages.append(StayResponse.FromString(message))
-
-    @property
-    def kinds(self) -> list[str | None]:
-        """What came, in order."""
-        return [message.WhichOneof("content") for message in self.messages]
-
-    async def got(self, *kinds: str) -> None:
-        """Wait until exactly these have come."""
-        with suppress(TimeoutError):
-            await until(lambda: len(self.messages) >= len(kinds), 2)
-        await asyncio.sleep(0.01)
-        assert self.kinds == list(kinds)
-
-    async def ended(self) -> RefusedError:
-        """Why it has ended."""
-        with pytest.raises(RefusedError) as refused:
-            await asyncio.wait_for(self.task, 2)
-        return refused.value
-
-
-class House:
-    """A world with its stays."""
-
-    def __init__(self, limit: int = 100) -> None:
-        self.world = World()
-        self.renewals = FakeRenewals()
-        self.stays = Stays(
-            StayTools(
-                self.world.deps,
-                self.world.mirrors,
-                self.world.presence,
-                self.world.finder,
-                self.world.talk,
-                self.renewals,
-                _with_window,
-                self.world.clock,
-            ),
-            limit,
-        )
-        self.clients: list[Client] = []
-
-    def come(self, player_id: str, lives_s: int = 900) -> Client:
-        """Have a player stay."""
-        self.clients.append(Client(self.stays, self.world, player_id, lives_s))
-        return self.clients[-1]
-
-    async def passing(self, passing_s: float) -> None:
-        """Let time pass."""
-        await asyncio.sleep(0.01)
-        self.world.clock.now += passing_s
-        self.stays.sweep()
-        await asyncio.sleep(0.01)
-
-
-def _with_window(record: TicketRecord) -> Ticket:
-    ticket = Ticket(window=75)
-    ticket.MergeFrom(record.ticket)
-    return ticket
-
-
-@asynccontextmanager
-async def opened(limit: int = 100) -> AsyncIterator[House]:
-    """A house whose clients are all gone at the end, with nothing left of them."""
-    made = House(limit)
-    async with started(made.world):
-        await made.stays.start()
-        try:
-            yield made
-        finally:
-            for client in made.clients:
-                client.task.cancel()
-            await asyncio.gather(*(client.task for client in made.clients), return_exceptions=True)
-            await made.stays.stop()
-    assert len(made.stays) == 0
-    assert not made.stays._of_player
-    assert not made.renewals.leases
-    assert made.world.presence.online("") == 0
-    assert made.world.registry.get_sample_value("shengji_stays") == 0
 
 
 @pytest.fixture

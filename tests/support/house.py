@@ -176,7 +176,7 @@ class House:
         self.nats = NatsServer(
             folder / "nats", port=free_port(), http_port=free_port(), passwords=self.passwords
         )
-        self.keys = {name: signing_key(folder, name) for name in ("local", "bots")}
+        self.keys = {name: signing_key(folder, name) for name in ("local", "bots", "services")}
         master_keys(folder)
         self.env = dict(env or {})
         env_of_tables = {"SHENGJI_NATS": self.nats_url("table"), **self.env}
@@ -195,14 +195,14 @@ class House:
         return url if self.passwords is None else url_as(url, user, self.passwords)
 
     def token(self, player_id: str) -> str:
-        """A token of this house for a player, or for a bot; the same one each time."""
+        """A token of this house for a player, a bot or a service; the same one each time."""
         if player_id not in self._tokens:
             self._tokens[player_id] = self.sign(player_id)
         return self._tokens[player_id]
 
     def sign(self, player_id: str, **claims: object) -> str:
         """A new token; claims as ``tokens.sign`` takes them."""
-        issuer = "bots" if player_id.startswith("bot:") else "local"
+        issuer = {"bot": "bots", "svc": "services"}.get(player_id.partition(":")[0], "local")
         return sign(self.keys[issuer], issuer, player_id, **claims)  # type: ignore[arg-type]
 
     async def start(self, *, bots: bool = False) -> None:

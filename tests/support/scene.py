@@ -154,6 +154,7 @@ def in_tricks(*hands, trump="S", level="2", declarer=0, kitty="", rules="classic
         buried=bytes(sorted(cards(kitty))),
         buried_by=declarer,
         fines=0,
+        failed_throws=(0, 0, 0, 0),
         throw_refused=False,
     )
     scene.state = scene.state._replace(phase=phase._replace(**changes), turn_version=scene.state.version)

@@ -89,8 +89,8 @@ async def replica(
 
 
 def token(data: Path, player: str, issuer: str = "", **how: Any) -> str:
-    """A good token of a player, or of a bot."""
-    issuer = issuer or ("bots" if player.startswith("bot:") else "local")
+    """A good token of a player, a bot or a service."""
+    issuer = issuer or {"bot": "bots", "svc": "services"}.get(player.partition(":")[0], "local")
     return sign(signing_key(data, issuer), issuer, player, **how)
 
 

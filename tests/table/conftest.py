@@ -16,6 +16,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     signing_key(folder, "local")
     signing_key(folder, "bots")
+    signing_key(folder, "services")
     master_keys(folder)
     return folder
 

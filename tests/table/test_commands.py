@@ -73,7 +73,7 @@ async def test_a_founding_is_repeated_at_every_replica(two):
     answers = [await caller.call(at, "CreateTable", request) for at in (*two, *two)]
     assert [answer.receipt.repeated for answer in answers] == [False, True, True, True]
     assert len({(answer.table_id, answer.resume) for answer in answers}) == 1
-    request.stake = 5
+    request.spectator_delay_ms = 5
     for at in two:
         assert (await refusal(caller.call(at, "CreateTable", request))).reason == "COMMAND_ID_REUSED"
     other = await Caller(two[0].data, "bob").call(two[1], "CreateTable", request)
@@ -188,10 +188,10 @@ async def test_a_follow_that_owes_says_what_is_owed_in_the_callers_language(game
         (founding(overrides={"kitty": "7"}), "BAD_OPTION"),
         (founding(command_id="1234"), "BAD_ID"),
         (founding(previous_table_id="tbl_x"), "BAD_ID"),
-        (founding(stake=2_000_000_000), "BAD_INPUT"),
         (founding(spectator_delay_ms=700_000), "BAD_INPUT"),
         (founding(["ann", "ann"]), "BAD_INPUT"),
         (founding(["ann", "bot:x"]), "BAD_INPUT"),
+        (founding(["ann", "svc:lobby"]), "BAD_INPUT"),
         (founding(["ann", "a b"]), "BAD_INPUT"),
     ],
 )

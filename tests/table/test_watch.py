@@ -305,6 +305,7 @@ async def test_a_watch_ends_a_while_after_its_token(one, monkeypatch):
     watch = Watching(one.stub.Watch(pb.WatchRequest(table_id=game.table_id), metadata=sent))
     began = time.monotonic()
     await watch.next()
+    assert (await watch.next()).HasField("heartbeat")
     with pytest.raises(Refused, match="UNAUTHENTICATED"):
         await watch.next()
     assert 1.0 < time.monotonic() - began < 5

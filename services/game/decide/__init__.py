@@ -15,6 +15,7 @@ from services.game.commands import (
     Close,
     Command,
     Declare,
+    EndUnfunded,
     Expire,
     GiveTime,
     Leave,
@@ -32,27 +33,13 @@ from services.game.commands import (
 from services.game.decide import bury, countering, declaring, mutiny, seating, server, tricks
 from services.game.decide.common import Decision, Events, SecretsUnknown, auto_play_set
 from services.game.facts import Facts
-from services.game.ids import Kind
+from services.game.ids import D_EVENTS, Kind
 from services.game.state import Closed, Counter, Mutiny, Table
 from services.game.waits import COMMIT_CAP
 from services.pb.event.v1 import event_pb2 as pb
 from services.rules.reasons import Reason
 
 __all__ = ["Decision", "Events", "SecretsUnknown", "decide", "kind_of"]
-
-_KINDS_D = frozenset(
-    {
-        "table_opened",
-        "seat_taken",
-        "seat_left",
-        "seed_committed",
-        "deal_scored",
-        "deal_voided",
-        "mutiny_called",
-        "match_ended",
-        "table_closed",
-    }
-)
 
 
 def decide(state: Table | None, command: Command, facts: Facts) -> Decision:
@@ -95,7 +82,7 @@ def kind_of(events: Events) -> Kind:
 
     ``d`` when they found or close the table, seat somebody, end a deal or move money; ``m`` otherwise.
     """
-    return "d" if any(event.WhichOneof("kind") in _KINDS_D for event in events) else "m"
+    return "d" if any(event.WhichOneof("kind") in D_EVENTS for event in events) else "m"
 
 
 def _decide_player(state: Table, command: PlayerCommand, facts: Facts) -> Decision:
@@ -120,6 +107,8 @@ def _decide_player(state: Table, command: PlayerCommand, facts: Facts) -> Decisi
             return countering.counter(state, command)
         case Play():
             return tricks.play(state, command, facts)
+        case EndUnfunded():
+            return server.end_unfunded(state, command)
         case OpenTable():
             return Refusal(Reason.WRONG_PHASE)
 

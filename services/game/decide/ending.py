@@ -50,6 +50,7 @@ def deal_scored(
         reveal=reveal(phase.deal.seed),
         hooked_back=hooked,
         fines=phase.fines,
+        failed_throws=phase.failed_throws,
     )
     if match.outcome is None:
         scored.next_seed.CopyFrom(fresh_seed(phase.deal.number + 1, facts))

@@ -1,5 +1,6 @@
 """Founding a table, sitting down, leaving, being ready, and letting the server play (RULES §9 Escape)."""
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -7,6 +8,7 @@ from services.game.commands import Leave, OpenTable, Ready, Refusal, SetAutoPlay
 from services.game.decide.common import Decision, Events, auto_play_set, fresh_seed, own_seat, reveal
 from services.game.decide.dealing import deal_started
 from services.game.facts import Facts
+from services.game.ids import is_service
 from services.game.shuffle import SEED_SIZE
 from services.game.state import SEATS, Dealt, Scored, Seating, SeatState, Table
 from services.game.wire import pace_to_wire, rules_to_wire
@@ -14,9 +16,12 @@ from services.pb.event.v1 import event_pb2 as pb
 from services.rules.reasons import Reason
 
 MAX_STAKE: Final = 1_000_000_000
+MAX_RAKE_PERMILLE: Final = 100
+MAX_PRIZE: Final = 1_000_000_000_000
 MAX_WAIT_MS: Final = 600_000
 MAX_TEXT: Final = 128
 """Characters of a player id, a key of entropy or a table id."""
+_OPERATOR: Final = re.compile(r"[a-z0-9-]{2,32}", re.ASCII)
 _PACE_RANGES: Final = {
     "draw_ms": (0, 10_000),
     "declare_ms": (0, MAX_WAIT_MS),
@@ -47,6 +52,9 @@ def open_table(command: OpenTable, facts: Facts) -> Decision:
         next_seed=fresh_seed(1, facts),
         previous_table_id=command.previous_table_id,
         insecure_entropy=command.insecure_entropy,
+        operator=command.operator,
+        rake_permille=command.rake_permille,
+        prize=command.prize,
     )
     return (pb.Event(table_opened=opened),)
 
@@ -59,11 +67,19 @@ def _faults(command: OpenTable) -> Iterator[Refusal]:
             yield _bad(f"pace.{name}", f"must be from {low} to {high}")
     if not 0 <= command.stake <= MAX_STAKE:
         yield _bad("stake", f"must be from 0 to {MAX_STAKE}")
+    if command.operator and not _OPERATOR.fullmatch(command.operator):
+        yield _bad("operator", "must have 2 to 32 of a-z, 0-9 and -")
+    if not 0 <= command.rake_permille <= MAX_RAKE_PERMILLE:
+        yield _bad("rake_permille", f"must be from 0 to {MAX_RAKE_PERMILLE}")
+    if not 0 <= command.prize <= MAX_PRIZE:
+        yield _bad("prize", f"must be from 0 to {MAX_PRIZE}")
     if command.spectators not in pb.Spectators.values():
         yield _bad("spectators", "is no such value")
     if not 0 <= command.spectator_delay_ms <= MAX_WAIT_MS:
         yield _bad("spectator_delay_ms", f"must be from 0 to {MAX_WAIT_MS}")
     players = [plan.player_id for plan in command.seats if plan.player_id]
+    if command.stake and is_service(command.player_id) and len(players) < SEATS:
+        yield _bad("seats", "are all taken where there is a stake")
     if len(players) != len(set(players)):
         yield _bad("seats", "one player cannot have two seats")
     for plan in command.seats:
@@ -88,6 +104,8 @@ def sit(state: Table, command: Sit, facts: Facts) -> Decision:
         return _bad("seat", "must be from 0 to 3")
     if not 0 < len(command.player_id) <= MAX_TEXT:
         return _bad("player_id", f"must have 1 to {MAX_TEXT} characters")
+    if is_service(command.player_id) or _holds_stakes(state):
+        return Refusal(Reason.NOT_YOURS)
     if not isinstance(state.phase, Seating):
         return Refusal(Reason.WRONG_PHASE)
     if state.seat_of(command.player_id) is not None:
@@ -101,6 +119,11 @@ def sit(state: Table, command: Sit, facts: Facts) -> Decision:
         difficulty=pb.Difficulty.ValueType(command.difficulty),
     )
     return (pb.Event(seat_taken=pb.SeatTaken(seat=seat)), *_new_commitment(state, facts))
+
+
+def _holds_stakes(state: Table) -> bool:
+    """Chips of those who sit are held, so nobody else can sit (older tables were founded by players)."""
+    return state.founding.stake > 0 and is_service(state.founding.creator_id)
 
 
 def leave(state: Table, command: Leave, facts: Facts) -> Decision:

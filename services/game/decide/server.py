@@ -1,10 +1,11 @@
 """What the server does by itself: when a wait has run out, and giving time, voiding, closing (RULES §7)."""
 
-from services.game.commands import Close, Refusal
+from services.game.commands import Close, EndUnfunded, Refusal
 from services.game.decide import bury, declaring, mutiny, tricks
 from services.game.decide.common import Decision, Events, auto_play_set, fresh_seed, passed, reveal
 from services.game.decide.dealing import deal_started
 from services.game.facts import Facts
+from services.game.ids import is_service
 from services.game.state import (
     Bury,
     Counter,
@@ -115,6 +116,17 @@ def close(state: Table, command: Close, facts: Facts) -> Decision:
     if reason not in holds:
         return Refusal(Reason.BAD_INPUT, {"field": "reason", "detail": "is no reason to close a table"})
     return _closed(state, reason) if holds[reason] else Refusal(Reason.WRONG_PHASE)
+
+
+def end_unfunded(state: Table, command: EndUnfunded) -> Decision:
+    """End the match because a seat cannot cover its stake; only services know that (RULES §9)."""
+    if not is_service(command.player_id):
+        return Refusal(Reason.NOT_YOURS)
+    if not state.founding.stake:
+        return Refusal(Reason.BAD_INPUT, {"field": "table_id", "detail": "is of a table without a stake"})
+    if not isinstance(state.phase, Seating | Scored):
+        return Refusal(Reason.WRONG_PHASE)
+    return _closed(state, pb.CLOSE_REASON_UNFUNDED)
 
 
 def _closed(state: Table, reason: pb.CloseReason.ValueType) -> Events:

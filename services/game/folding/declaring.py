@@ -209,6 +209,7 @@ def _first_trick(
         buried=buried,
         buried_by=buried_by,
         fines=0,
+        failed_throws=(0, 0, 0, 0),
         throw_refused=False,
     )
 

@@ -31,6 +31,7 @@ class Draft:
     match: levels.Match
     next_seed: Seed | None
     last_score: bytes
+    newest_d: int
     founding: Founding
 
     def __init__(self, state: Table, version: int, recorded_at_us: int) -> None:
@@ -48,6 +49,7 @@ class Draft:
             self.match,
             self.next_seed,
             self.last_score,
+            self.newest_d,
             self.founding,
         ) = state
 
@@ -65,6 +67,7 @@ class Draft:
             self.match,
             self.next_seed,
             self.last_score,
+            self.newest_d,
             self.founding,
         )
 

@@ -29,6 +29,7 @@ def founded(commit: Commit, first: pb.Event) -> Table:
         match=levels.begin(rules),
         next_seed=None,
         last_score=b"",
+        newest_d=0,
         founding=Founding(
             table_id=commit.table_id,
             creator_id=event.creator_id,
@@ -39,6 +40,9 @@ def founded(commit: Commit, first: pb.Event) -> Table:
             spectator_delay_ms=event.spectator_delay_ms,
             previous_table_id=event.previous_table_id,
             insecure_entropy=event.insecure_entropy,
+            operator=event.operator,
+            rake_permille=event.rake_permille,
+            prize=event.prize,
         ),
     )
 

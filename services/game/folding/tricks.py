@@ -9,7 +9,8 @@ from services.rules import scoring
 
 def cards_played(draft: Draft, event: pb.CardsPlayed) -> None:
     """Cards leave a hand for the table; the next turn begins."""
-    (deal, settled, hands, left, leader, trick, points, last, last_leader, buried, by, fines, _) = draft.phase
+    phase = draft.phase
+    (deal, settled, hands, left, leader, trick, points, last, led_by, buried, by, fines, failed, _) = phase
     seat = event.seat
     cards = stored_cards(event.cards)
     hand = hands[seat]
@@ -19,6 +20,7 @@ def cards_played(draft: Draft, event: pb.CardsPlayed) -> None:
         attacks = side_of(seat) != side_of(settled.declarer)
         returned = len(event.attempted) - len(cards)
         fines += scoring.throw_fine(draft.founding.rules, returned, by_attacker=attacks)
+        failed = (*failed[:seat], failed[seat] + 1, *failed[seat + 1 :])
     draft.phase = Tricks(
         deal,
         settled,
@@ -28,10 +30,11 @@ def cards_played(draft: Draft, event: pb.CardsPlayed) -> None:
         (*trick, cards),
         points,
         last,
-        last_leader,
+        led_by,
         buried,
         by,
         fines,
+        failed,
         False,
     )
     draft.turn_version = draft.version
@@ -41,11 +44,11 @@ def cards_played(draft: Draft, event: pb.CardsPlayed) -> None:
 
 def trick_taken(draft: Draft, event: pb.TrickTaken) -> None:
     """The trick lies face down; its winner leads."""
-    (deal, settled, hands, left, leader, trick, _, _, _, buried, by, fines, _) = draft.phase
+    (deal, settled, hands, left, leader, trick, _, _, _, buried, by, fines, failed, _) = draft.phase
     left -= len(trick[0])
     points = event.attackers_points
     draft.phase = Tricks(
-        deal, settled, hands, left, event.seat, (), points, trick, leader, buried, by, fines, False
+        deal, settled, hands, left, event.seat, (), points, trick, leader, buried, by, fines, failed, False
     )
 
 

@@ -187,6 +187,8 @@ class TableView(_message.Message):
     SERVER_NOW_MS_FIELD_NUMBER: _builtins.int
     TURN_VERSION_FIELD_NUMBER: _builtins.int
     NEXT_SEED_COMMITMENT_FIELD_NUMBER: _builtins.int
+    RAKE_PERMILLE_FIELD_NUMBER: _builtins.int
+    PRIZE_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
     """The table."""
     version: _builtins.int
@@ -225,6 +227,10 @@ class TableView(_message.Message):
     """The first version on which a command for the present turn may be based."""
     next_seed_commitment: _builtins.bytes
     """The commitment of the next deal's shuffle, before that deal starts."""
+    rake_permille: _builtins.int
+    """The share of each deal's winnings that goes to the operator or the house, in thousandths."""
+    prize: _builtins.int
+    """Chips for the winners of the match, in equal parts."""
     @_builtins.property
     def pace(self) -> _event_pb2.Pace:
         """The pace."""
@@ -302,10 +308,12 @@ class TableView(_message.Message):
         server_now_ms: _builtins.int = ...,
         turn_version: _builtins.int = ...,
         next_seed_commitment: _builtins.bytes = ...,
+        rake_permille: _builtins.int = ...,
+        prize: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_declarer", b"_declarer", "_first_drawer", b"_first_drawer", "_last_winner", b"_last_winner", "_my_seat", b"_my_seat", "declarer", b"declarer", "first_drawer", b"first_drawer", "last_score", b"last_score", "last_winner", b"last_winner", "my_seat", b"my_seat", "pace", b"pace", "result", b"result", "standing", b"standing"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_declarer", b"_declarer", "_first_drawer", b"_first_drawer", "_last_winner", b"_last_winner", "_my_seat", b"_my_seat", "attackers_points", b"attackers_points", "deadline_ms", b"deadline_ms", "deal", b"deal", "declarer", b"declarer", "drawn", b"drawn", "first_drawer", b"first_drawer", "hand", b"hand", "kitty", b"kitty", "kitty_size", b"kitty_size", "last_score", b"last_score", "last_trick", b"last_trick", "last_winner", b"last_winner", "level", b"level", "levels", b"levels", "my_seat", b"my_seat", "next_seed_commitment", b"next_seed_commitment", "pace", b"pace", "phase", b"phase", "preset", b"preset", "result", b"result", "seats", b"seats", "server_now_ms", b"server_now_ms", "stake", b"stake", "standing", b"standing", "table_id", b"table_id", "to_act", b"to_act", "trick", b"trick", "trump", b"trump", "turn_version", b"turn_version", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_declarer", b"_declarer", "_first_drawer", b"_first_drawer", "_last_winner", b"_last_winner", "_my_seat", b"_my_seat", "attackers_points", b"attackers_points", "deadline_ms", b"deadline_ms", "deal", b"deal", "declarer", b"declarer", "drawn", b"drawn", "first_drawer", b"first_drawer", "hand", b"hand", "kitty", b"kitty", "kitty_size", b"kitty_size", "last_score", b"last_score", "last_trick", b"last_trick", "last_winner", b"last_winner", "level", b"level", "levels", b"levels", "my_seat", b"my_seat", "next_seed_commitment", b"next_seed_commitment", "pace", b"pace", "phase", b"phase", "preset", b"preset", "prize", b"prize", "rake_permille", b"rake_permille", "result", b"result", "seats", b"seats", "server_now_ms", b"server_now_ms", "stake", b"stake", "standing", b"standing", "table_id", b"table_id", "to_act", b"to_act", "trick", b"trick", "trump", b"trump", "turn_version", b"turn_version", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__declarer: _TypeAlias = _typing.Literal["declarer"]  # noqa: Y015
     _WhichOneofArgType__declarer: _TypeAlias = _typing.Literal["_declarer", b"_declarer"]  # noqa: Y015
