@@ -16,12 +16,14 @@ import grpc
 from rich.console import Console
 
 from services.cli.data import DataInUse, Running, announce, default_data, held
-from services.cli.house import BOT_ISSUER, PLAYER_ISSUER, House, HouseOptions, open_house
+from services.cli.house import House, HouseOptions, open_house
 from services.cli.render import MatchPrinter
 from services.cli.verifying import print_report, verify_table
 from services.game.ids import bot_id
 from services.game.wire import cards_from_wire, rules_from_wire
 from services.pb.event.v1.event_pb2 import Difficulty, Event, Pace
+from services.pb.lobby.v1.player_service_pb2 import Guest, SignInRequest
+from services.pb.lobby.v1.player_service_pb2_grpc import PlayerServiceStub
 from services.pb.lobby.v1.room_pb2 import ROOM_STATE_PLAYING, ROOM_STATE_STARTING, Room, RoomPlan
 from services.pb.lobby.v1.room_service_pb2 import (
     CreateRoomRequest,
@@ -39,13 +41,13 @@ from services.shell.keys import signing_key
 from services.shell.nats_server import NatsServerError
 from services.shell.supervisor import ChildDied
 from services.shell.tokens import sign
+from services.shell.trust import BOT_ISSUER
 
 _SEATS: Final = 4
 _LOOK_S: Final = 0.05
 _DRAW_MS: Final = 25
 _THINK_MS: Final = 35
 """At speed 1 a match takes about two minutes."""
-_PLAYER: Final = "ply_demo"
 _DIFFICULTIES: Final = {
     "easy": Difficulty.DIFFICULTY_EASY,
     "normal": Difficulty.DIFFICULTY_NORMAL,
@@ -143,11 +145,12 @@ async def _run(folder: Path, wish: _Wish) -> bool:
 async def _play(folder: Path, wish: _Wish, house: House) -> bool:
     """Fill a room, print the match at its table, and verify what was stored."""
     console = Console(highlight=False, soft_wrap=False)
-    token = sign(signing_key(folder, PLAYER_ISSUER), PLAYER_ISSUER, _PLAYER)
     async with (
         grpc.aio.insecure_channel(house.lobby) as lobby,
         grpc.aio.insecure_channel(house.table) as channel,
     ):
+        players: Any = PlayerServiceStub(lobby)
+        token = (await players.SignIn(SignInRequest(guest=Guest()))).tokens.access_token
         room = await _started(RoomServiceStub(lobby), token, wish)
         stub: Any = TableServiceStub(channel)
         table_id = room.table_id

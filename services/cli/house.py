@@ -1,6 +1,7 @@
 """The whole house on one machine: nats-server, then table, lobby and bot services, on one data folder."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,14 +12,13 @@ import grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 
+from services.shell.key_ring import KeyRing
 from services.shell.keys import master_keys, signing_key
 from services.shell.nats_server import NatsServer, free_port
 from services.shell.nats_users import passwords, url_as
 from services.shell.supervisor import ChildDied, Supervisor, service_command
+from services.shell.trust import BOT_ISSUER, LOBBY_ISSUER, PLAYER_ISSUER, SERVICE_ISSUER
 
-PLAYER_ISSUER: Final = "local"
-"""Signs players' tokens on this machine; its key is DATA/keys/local.key."""
-BOT_ISSUER: Final = "bots"
 _READY_SECONDS: Final = 20.0
 
 
@@ -58,8 +58,9 @@ async def open_house(options: HouseOptions) -> AsyncIterator[House]:
         ChildDied: a service ended while it was starting.
     """
     data = options.data
-    for issuer in (PLAYER_ISSUER, BOT_ISSUER):
+    for issuer in (PLAYER_ISSUER, BOT_ISSUER, SERVICE_ISSUER):
         signing_key(data, issuer)
+    KeyRing(data, LOBBY_ISSUER, time.time)
     master_keys(data, options.master_keys)
     known = passwords(data)
     nats = NatsServer(data / "nats", passwords=known)
@@ -84,11 +85,15 @@ async def _start(options: HouseOptions, supervisor: Supervisor, nats: str, known
 
     table, lobby = _settled(options.table_listen), _settled(options.lobby_listen)
     secret = {"SHENGJI_MASTER_KEYS": options.master_keys} if options.master_keys else {}
-    if options.insecure_entropy:
-        secret |= {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy, "SHENGJI_DEVELOPMENT": "yes"}
-    await supervisor.start("table", service_command("table"), told("table", table, **secret))
+    foreseen = (
+        {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy, "SHENGJI_DEVELOPMENT": "yes"}
+        if options.insecure_entropy
+        else {}
+    )
+    await supervisor.start("table", service_command("table"), told("table", table, **secret, **foreseen))
     await _ready(supervisor, "table", table)
-    await supervisor.start("lobby", service_command("lobby"), told("lobby", lobby, SHENGJI_TABLE=table))
+    meeting = told("lobby", lobby, SHENGJI_TABLE=table, **foreseen)
+    await supervisor.start("lobby", service_command("lobby"), meeting)
     thinking = {"SHENGJI_TABLE": table, "SHENGJI_THINK_MS": str(options.think_ms)}
     await supervisor.start("bot", service_command("bot"), told("bot", "127.0.0.1:0", **thinking))
     await _ready(supervisor, "lobby", lobby)

@@ -8,6 +8,8 @@ import click
 
 from services.bot.app import run as run_bot
 from services.bot.config import BotConfig
+from services.lobby.app import run as run_lobby
+from services.lobby.config import LobbyConfig
 from services.shell.broker import BrokerError
 from services.shell.config import ConfigError, load, settings
 from services.shell.keys import KeyFileError
@@ -81,3 +83,16 @@ def bot(**flags: object) -> None:
     Any number of replicas may run on one NATS. It holds no master key and never writes to the log.
     """
     _run(run_bot, loaded(BotConfig, flags))
+
+
+@click.command()
+@flags_of(LobbyConfig)
+def lobby(**flags: object) -> None:
+    """Run a lobby service: signing in, rooms, finding opponents, presence.
+
+    Any number of replicas may run on one NATS; what they know is kept there.
+    """
+    config: LobbyConfig = loaded(LobbyConfig, flags)
+    if config.insecure_entropy:
+        raise click.UsageError("SHENGJI_INSECURE_ENTROPY is for `shengji demo --seed` alone")
+    _run(run_lobby, config)

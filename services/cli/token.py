@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from services.cli.data import default_data
-from services.cli.house import PLAYER_ISSUER
 from services.shell.keys import KeyFileError, signing_key
 from services.shell.tokens import LIFETIME_S, sign
+from services.shell.trust import PLAYER_ISSUER
 
 
 @click.command()

@@ -5,6 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from random import Random
 from typing import Final
 
 import grpc
@@ -55,6 +56,7 @@ from services.shell import server
 from services.shell.broker import Broker, ensure_lobby_streams
 from services.shell.bus import NatsBus
 from services.shell.channel import open_channel
+from services.shell.config import ConfigError
 from services.shell.keys import signing_key
 from services.shell.limits import Buckets
 from services.shell.log_jetstream import JetStreamLog
@@ -106,11 +108,12 @@ class LobbyService:
             store=JetStreamStore(broker),
             bus=bus,
             now_ms=clock_ms,
-            random=os.urandom,
+            random=Random(config.insecure_entropy).randbytes if config.insecure_entropy else os.urandom,
             ratings=EqualRatings(),
             funds=NoFunds(),
             metrics=LobbyMetrics(self.registry),
             log=log,
+            foreseen=bool(config.insecure_entropy),
         )
         self._mirrors = Mirrors(
             rooms=Mirror(deps.store, "room", RoomRecord),
@@ -146,8 +149,8 @@ class LobbyService:
     ) -> list[grpc.GenericRpcHandler]:
         """The handlers of all services, behind one guard."""
         config = self._config
+        signer = Signer(config.data, deps.now_ms)  # before the verifier, which reads the keys that it makes
         verifier = Verifier(trusted(config.data, config.issuers), SCOPE)
-        signer = Signer(config.data, deps.now_ms)
         sessions = Sessions(deps, signer)
         self._members = Members(deps.store)
         users = Users(deps, sessions, verifier, self._members)
@@ -251,6 +254,8 @@ async def serve(config: LobbyConfig, ready: Callable[[int], None] | None = None)
         KeyFileError: a key that cannot be used.
         BrokerError: NATS cannot be used.
     """
+    if config.insecure_entropy and not config.development:
+        raise ConfigError("--insecure-entropy lets anybody foresee every secret; it needs --development")
     log = Log("lobby", config.log_level).adopt_libraries()
     stopped = server.stop_signals(log)
     broker = await Broker.connect(config.nats, "lobby")

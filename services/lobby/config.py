@@ -35,6 +35,12 @@ class LobbyConfig(ServiceConfig):
     sign_in_rate: Annotated[float, Setting("sign-ins a second and address, likewise", least=0)] = 5.0
     operator_rate: Annotated[float, Setting("calls a second and operator, likewise", least=0)] = 200.0
     stranger_rate: Annotated[float, Setting("bad tokens a second and address, likewise", least=0)] = 50.0
+    development: Annotated[
+        bool, Setting("allow what must never be allowed where people play", hidden=True)
+    ] = False
+    insecure_entropy: Annotated[
+        str, Setting("every id and secret follows from this text: never for real play", hidden=True)
+    ] = ""
 
 
 BURST_S = 4.0

@@ -26,10 +26,12 @@ class Deps(NamedTuple):
     funds: Funds
     metrics: LobbyMetrics
     log: Log
+    foreseen: bool = False
+    """Ids carry no time, so that with seeded bytes they repeat; never for real play."""
 
     def new_id(self, prefix: str) -> str:
         """A new id, such as ``rom_…``."""
-        return new_id(prefix, self.now_ms(), self.random(10))
+        return new_id(prefix, 0 if self.foreseen else self.now_ms(), self.random(10))
 
 
 class Mirrors(NamedTuple):
