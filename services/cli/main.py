@@ -9,6 +9,7 @@ _COMMANDS: Final = {
     "demo": "services.cli.demo",
     "up": "services.cli.up",
     "table": "services.cli.services",
+    "lobby": "services.cli.services",
     "bot": "services.cli.services",
     "token": "services.cli.token",
     "keys": "services.cli.keys",

@@ -1,4 +1,4 @@
-"""`shengji table` and `shengji bot`: one service alone, its flags made from its declared settings."""
+"""`shengji table`, `lobby` and `bot`: one service alone, its flags made from its declared settings."""
 
 from collections.abc import Callable
 from pathlib import Path

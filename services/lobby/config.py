@@ -25,7 +25,7 @@ class LobbyConfig(ServiceConfig):
     ledger_ca: Annotated[str, Setting("certificates (PEM) to trust for it, likewise")] = ""
     issuers: Annotated[
         tuple[str, ...],
-        Setting("who else signs players' tokens, as name=key file; empty: this machine's own"),
+        Setting("who else signs players' tokens, as name=file (PEM or JWKS); empty: this machine's own"),
     ] = ()
     stays: Annotated[int, Setting("stay streams served at once", least=1)] = 20_000
     call_rate: Annotated[float, Setting("calls a second and player; 0 for no limit", least=0)] = 20.0

@@ -154,7 +154,7 @@ def readme_table(**services: type) -> str:
                 row = f"{flag} | `{item.variable}` | {shown} | {item.setting.help}"
                 rows.setdefault(row, []).append(service)
     lines = [
-        f"| {'both' if len(names) == len(services) else ', '.join(names)} | {row} |"
+        f"| {'all' if len(names) == len(services) else ', '.join(names)} | {row} |"
         for row, names in rows.items()
     ]
     return (

@@ -15,7 +15,7 @@ class TableConfig(ServiceConfig):
     tls_key: Annotated[str, Setting("its private key (PEM)")] = ""
     issuers: Annotated[
         tuple[str, ...],
-        Setting("who signs players' tokens, as name=public key file; empty: this machine's own"),
+        Setting("who signs players' tokens, as name=file (PEM or JWKS); empty: this machine's own"),
     ] = ()
     bot_issuers: Annotated[tuple[str, ...], Setting("who signs tokens for `bot:…` only, likewise")] = ()
     service_issuers: Annotated[tuple[str, ...], Setting("who signs tokens for `svc:…` only, likewise")] = ()

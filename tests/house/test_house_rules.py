@@ -11,6 +11,7 @@ import pytest
 
 from services.bot.config import BotConfig
 from services.rules.sheet.catalogue import markdown
+from services.lobby.config import LobbyConfig
 from services.shell.config import readme_table
 from services.table.config import TableConfig
 
@@ -43,7 +44,7 @@ def test_the_readmes_settings_are_the_codes() -> None:
     readme = (ROOT / "README.md").read_text()
     shown = re.search(r"<!-- settings: [^>]*-->\n(.*)<!-- end of settings -->", readme, re.S)
     assert shown is not None
-    assert shown[1].strip() == readme_table(table=TableConfig, bot=BotConfig).strip()
+    assert shown[1].strip() == readme_table(table=TableConfig, lobby=LobbyConfig, bot=BotConfig).strip()
 
 
 def test_the_readmes_presets_are_the_codes() -> None:

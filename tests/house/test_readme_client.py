@@ -32,16 +32,18 @@ async def test_the_readmes_client_plays_a_deal(tmp_path: Path) -> None:
         data,
         "--listen",
         "127.0.0.1:0",
+        "--lobby-listen",
+        "127.0.0.1:0",
         "--think-ms",
         "0",
         stdout=asyncio.subprocess.PIPE,
     )
     assert up.stdout is not None
     try:
-        served = re.search(rb"served at (\S+) ", await asyncio.wait_for(up.stdout.readline(), 30))
+        line = await asyncio.wait_for(up.stdout.readline(), 30)
+        served = re.search(rb"The lobby is served at (\S+), tables at (\S+) ", line)
         assert served is not None
-        token = await run(*SHENGJI, "token", "--player", "ply_anna", "--data", data)
-        output = await run(sys.executable, client, served[1].decode(), token.strip(), "ply_anna")
+        output = await run(sys.executable, client, served[1].decode(), served[2].decode())
     finally:
         up.send_signal(signal.SIGINT)
         await up.communicate()

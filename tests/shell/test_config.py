@@ -67,7 +67,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(flags, named):
 def test_the_table_for_the_readme_shows_each_setting_once():
     table = readme_table(one=Example, other=Other)
     assert table.count("`--nats`") == 1
-    assert "| both | `--nats` |" in table
+    assert "| all | `--nats` |" in table
     assert "| one | `--rate` | `SHENGJI_RATE` | `1.5` | a rate |" in table
     assert "| one | — | `SHENGJI_KEY` | — | a secret |" in table
     assert "odd" not in table
