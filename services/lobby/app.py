@@ -18,6 +18,7 @@ from services.lobby.aftermath import Aftermath
 from services.lobby.config import BURST_S, LobbyConfig
 from services.lobby.deps import Deps, Mirrors
 from services.lobby.founding import Founding
+from services.lobby.ledger_client import LedgerClient
 from services.lobby.match_servicer import MatchServicer
 from services.lobby.members import Members
 from services.lobby.metrics import LobbyMetrics
@@ -26,7 +27,7 @@ from services.lobby.operator_servicer import OperatorServicer
 from services.lobby.operators import ApiKeys
 from services.lobby.passes import Passes
 from services.lobby.player_servicer import PlayerServicer
-from services.lobby.ports import EqualRatings, NoFunds
+from services.lobby.ports import EqualRatings, Funds, NoFunds, Ratings
 from services.lobby.presence import Presence
 from services.lobby.presence_servicer import PresenceServicer
 from services.lobby.report_store import JetStreamReports
@@ -103,14 +104,20 @@ class LobbyService:
         self.registry = CollectorRegistry()
         build_info(self.registry, version=distribution_version(), python=sys.version.split()[0])
         bus = NatsBus(broker)
-        self._channel = open_channel(config.table, config.table_ca)
+        key = signing_key(config.data, SERVICE_ISSUER)
+        self._channels = [open_channel(config.table, config.table_ca)]
+        ratings: Ratings = EqualRatings()
+        funds: Funds = NoFunds()
+        if config.ledger:
+            self._channels.append(open_channel(config.ledger, config.ledger_ca))
+            ratings = funds = LedgerClient(self._channels[-1], key, log)
         deps = Deps(
             store=JetStreamStore(broker),
             bus=bus,
             now_ms=clock_ms,
             random=Random(config.insecure_entropy).randbytes if config.insecure_entropy else os.urandom,
-            ratings=EqualRatings(),
-            funds=NoFunds(),
+            ratings=ratings,
+            funds=funds,
             metrics=LobbyMetrics(self.registry),
             log=log,
             foreseen=bool(config.insecure_entropy),
@@ -124,7 +131,7 @@ class LobbyService:
         self._presence = Presence(deps)
         table_log = JetStreamTableLog(broker)
         finder = Finder(deps.store, table_log, self._presence)
-        tables = TableClient(self._channel, signing_key(config.data, SERVICE_ISSUER))
+        tables = TableClient(self._channels[0], key)
         self._founding = Founding(deps, self._mirrors.rooms, tables)
         self._aftermath = Aftermath(deps, self._mirrors.rooms, broker)
         self._sweeper = RoomSweeper(deps, self._mirrors.rooms, self._presence, JetStreamLog(broker))
@@ -218,7 +225,8 @@ class LobbyService:
         await self._members.stop()
         for mirror in self._mirrors:
             await mirror.stop()
-        await self._channel.close()
+        for channel in self._channels:
+            await channel.close()
 
     def _end_streams(self) -> None:
         self._stays.drain()

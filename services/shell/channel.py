@@ -54,10 +54,19 @@ def open_channel(addresses: str, ca: str = "") -> grpc.aio.Channel:
 
 def reason_of(error: grpc.aio.AioRpcError) -> str:
     """The name of the reason in a status' ErrorInfo, or an empty text."""
+    return str(_info(error).reason)
+
+
+def detail_of(error: grpc.aio.AioRpcError) -> dict[str, str]:
+    """The named details in a status' ErrorInfo, if it has one."""
+    return dict(_info(error).metadata)
+
+
+def _info(error: grpc.aio.AioRpcError) -> ErrorInfo:
+    info = ErrorInfo()
     for key, value in error.trailing_metadata() or ():
         if key == DETAILS_KEY and isinstance(value, bytes):
             for detail in Status.FromString(value).details:
-                info = ErrorInfo()
                 if detail.Unpack(info):
-                    return str(info.reason)
-    return ""
+                    return info
+    return info

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from services.bot.config import BotConfig
-from services.rules.sheet.catalogue import markdown
 from services.lobby.config import LobbyConfig
+from services.rules.sheet.catalogue import markdown
 from services.shell.config import readme_table
 from services.table.config import TableConfig
 

@@ -1,0 +1,82 @@
+"""The ledger as the lobby asks it, as ``svc:lobby``: the ports ``Ratings`` and ``Funds`` over gRPC."""
+
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import grpc
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from services.lobby.ports import NEW_RATING
+from services.lobby.room_tables import LOBBY
+from services.pb.ledger.v1.ledger_service_pb2 import (
+    GetRatingsRequest,
+    HoldStakesRequest,
+    ReleaseStakesRequest,
+)
+from services.pb.ledger.v1.ledger_service_pb2_grpc import LedgerServiceStub
+from services.rules.reasons import Reason
+from services.shell.channel import PASSING, detail_of, reason_of
+from services.shell.errors import RefusedError
+from services.shell.logs import Log
+from services.shell.tokens import LIFETIME_S, sign
+from services.shell.trust import SERVICE_ISSUER
+
+CALL_TIMEOUT_S: Final = 3.0
+_RENEW_S: Final = LIFETIME_S * 0.8
+
+
+class LedgerClient:
+    """``Ratings`` and ``Funds`` of a ledger service."""
+
+    def __init__(self, channel: grpc.aio.Channel, key: Ed25519PrivateKey, log: Log) -> None:
+        """Call over a channel (``shell.channel.open_channel``), with tokens signed by the services' key."""
+        self._stub: Any = LedgerServiceStub(channel)
+        self._key = key
+        self._log = log
+        self._token = ""
+        self._signed_at = 0.0
+
+    async def of(self, player_ids: Sequence[str]) -> list[float]:
+        """See ``Ratings.of``."""
+        try:
+            answer = await self._call("GetRatings", GetRatingsRequest(player_ids=player_ids))
+        except RefusedError as refused:
+            self._log.warning("ratings_unknown", reason=refused.reason.value)
+            return [NEW_RATING] * len(player_ids)
+        return [rating.rating for rating in answer.ratings]
+
+    async def check(self, player_ids: Sequence[str], stake: int) -> None:
+        """See ``Funds.check``."""
+        await self._call("HoldStakes", HoldStakesRequest(stake=stake, player_ids=player_ids))
+
+    async def hold(self, table_id: str, player_ids: Sequence[str], stake: int) -> None:
+        """See ``Funds.hold``."""
+        request = HoldStakesRequest(table_id=table_id, stake=stake, player_ids=player_ids, hold=True)
+        await self._call("HoldStakes", request)
+
+    async def release(self, table_id: str) -> None:
+        """See ``Funds.release``."""
+        await self._call("ReleaseStakes", ReleaseStakesRequest(table_id=table_id))
+
+    async def _call(self, method: str, request: Any) -> Any:
+        """One call.
+
+        Raises:
+            RefusedError: the ledger's own refusal; UNAVAILABLE when it cannot answer now.
+        """
+        metadata = (("authorization", f"Bearer {self._fresh_token()}"),)
+        try:
+            return await getattr(self._stub, method)(request, metadata=metadata, timeout=CALL_TIMEOUT_S)
+        except grpc.aio.AioRpcError as error:
+            name = reason_of(error)
+            if error.code() in PASSING or name not in Reason.__members__:
+                raise RefusedError(Reason.UNAVAILABLE) from None
+            raise RefusedError(Reason[name], detail_of(error)) from None
+
+    def _fresh_token(self) -> str:
+        now = time.time()
+        if now - self._signed_at > _RENEW_S:
+            self._token = sign(self._key, SERVICE_ISSUER, LOBBY)
+            self._signed_at = now
+        return self._token
