@@ -11,6 +11,7 @@ _COMMANDS: Final = {
     "table": "services.cli.services",
     "lobby": "services.cli.services",
     "bot": "services.cli.services",
+    "play": "services.cli.play.command",
     "token": "services.cli.token",
     "keys": "services.cli.keys",
     "operator": "services.cli.operator",
