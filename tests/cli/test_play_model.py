@@ -42,11 +42,9 @@ def test_every_step_is_what_get_view_shows(name):
             games = {seat: begin(view(state, seat, commit.recorded_at_us), rules) for seat in (0, 1, 2, 3, 4)}
             continue
         for seat, game in games.items():
-            for update in updates(before, commit, state, seat):
-                game = fold(game, update)
-            games[seat] = game
+            games[seat] = fold_all(game, updates(before, commit, state, seat))
             expected = compared(view(state, seat, commit.recorded_at_us))
-            assert compared(game.view) == expected, f"{name} version {commit.version} seat {seat}"
+            assert compared(games[seat].view) == expected, f"{name} version {commit.version} seat {seat}"
             steps += 1
     assert steps > 100
 

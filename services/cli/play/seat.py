@@ -131,7 +131,7 @@ class Seat:
         if game.view.phase == PHASE_TRICKS and game.my_turn and not await self._ask_plays(game):
             return
         self._shown = decision
-        if self.auto and self.asks():
+        if game.view.phase == PHASE_SEATING or (self.auto and self.asks()):  # who came to play is ready
             await self._act_alone(game)
         elif game.view.phase != PHASE_DECLARING or decision[1:] != (False, ()):
             self._show(choices(self._chronicle, self._plays, complete=self._complete))
@@ -140,7 +140,7 @@ class Seat:
         """What is to be decided now: equal while nothing new is to be shown."""
         view = game.view
         if not game.my_turn or view.version < self._accepted:
-            return ()
+            return self._shown if game.my_turn else ()
         if view.phase == PHASE_DECLARING:
             return view.deal, game.all_drawn, tuple(declarations(game))
         if view.phase in _BETWEEN:
