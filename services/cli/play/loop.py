@@ -14,7 +14,7 @@ from services.cli.play.streams import Happening, Line, Queue, Stayed, Trouble, W
 from services.cli.play.talk import Talk
 from services.cli.play.terminal import Terminal
 from services.cli.play.texts import tell
-from services.cli.play.words import Mistyped, Word, read
+from services.cli.play.words import Mistyped, NoSuchName, Word, read
 from services.pb.lobby.v1.match_service_pb2 import CancelTicketRequest, Ticket
 from services.pb.lobby.v1.presence_service_pb2 import GetWhereaboutsRequest, StayResponse, Whereabouts
 from services.pb.lobby.v1.room_pb2 import Room, RoomState
@@ -291,6 +291,8 @@ class Loop:
                 self._say("not_now")
         except Mistyped as wrong:
             self._say("mistyped", text=str(wrong))
+        except NoSuchName as wrong:
+            self._say("no_member", name=str(wrong))
         except Refused as refused:
             self._terminal.show(refusal(refused, self._account.language))
 

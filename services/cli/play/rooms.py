@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from services.cli.play.account import Account, Refused
-from services.cli.play.words import Mistyped, Word
+from services.cli.play.words import Mistyped, NoSuchName, Word
 from services.pb.event.v1.event_pb2 import Difficulty, RuleOption
 from services.pb.lobby.v1 import room_service_pb2 as pb
 from services.pb.lobby.v1.match_service_pb2 import CreateTicketRequest, Ticket
@@ -109,13 +109,13 @@ def member_named(room: Room, name: str) -> str:
     """The id of a member by name, in any case, as far as it must be typed.
 
     Raises:
-        Mistyped: nobody, or several.
+        NoSuchName: nobody, or several.
     """
     wanted = name.casefold()
     exact = [member.player_id for member in room.members if member.name.casefold() == wanted]
     found = exact or [m.player_id for m in room.members if m.name.casefold().startswith(wanted)]
     if not wanted or len(found) != 1:
-        raise Mistyped(name)
+        raise NoSuchName(name)
     return found[0]
 
 
@@ -125,6 +125,7 @@ async def obey(account: Account, room: Room, word: Word) -> Room:
     Raises:
         Refused: it cannot be done.
         Mistyped: a word behind the verb means nothing.
+        NoSuchName: nobody is called so.
     """
     room_id, rest = room.room_id, word.rest
     rooms: Any = account.rooms

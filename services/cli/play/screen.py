@@ -96,6 +96,8 @@ def listed(faces: Faces, plays: Sequence[bytes]) -> list[Text]:
         if lines[-1].cell_len + item.cell_len > WIDTH and lines[-1].cell_len > 1:
             lines.append(Text(" "))
         lines[-1].append_text(item)
+    for line in lines:
+        line.rstrip()
     return lines if plays else []
 
 

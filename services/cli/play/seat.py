@@ -131,7 +131,7 @@ class Seat:
         if game.view.phase == PHASE_TRICKS and game.my_turn and not await self._ask_plays(game):
             return
         self._shown = decision
-        if game.view.phase == PHASE_SEATING or (self.auto and self.asks()):  # who came to play is ready
+        if self.asks() and (self.auto or game.view.phase == PHASE_SEATING):  # who came to play is ready
             await self._act_alone(game)
         elif game.view.phase != PHASE_DECLARING or decision[1:] != (False, ()):
             self._show(choices(self._chronicle, self._plays, complete=self._complete))

@@ -59,6 +59,10 @@ class Mistyped(Exception):
     """A line that means nothing; the text is the part that was not understood."""
 
 
+class NoSuchName(Exception):
+    """Nobody here is called so, or several are."""
+
+
 def read(line: str) -> Word:
     """What a line means.
 
