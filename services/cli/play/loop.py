@@ -339,32 +339,32 @@ class Loop:
     async def _play_again(self) -> None:
         assert self._room is not None, "the question is asked in a room"
         request = PlayAgainRequest(room_id=self._room.room_id, again=True)
-        for attempt in range(_AGAIN_TRIES):
+        room = (await self._after_match(self._account.rooms.PlayAgain, request)).room
+        if room.state == RoomState.ROOM_STATE_AFTER:
+            self._say("wait_again")
+            self._room = room
+        else:
+            self._enter(room)
+
+    async def _after_match(self, method: Any, request: Any) -> Any:
+        """A call about the room after a match, of whose end the lobby may not have heard yet."""
+        for _ in range(_AGAIN_TRIES):
             try:
-                room = (await self._account.call(self._account.rooms.PlayAgain, request)).room
+                return await self._account.call(method, request)
             except Refused as refused:
-                if refused.reason != "WRONG_PHASE" or attempt == _AGAIN_TRIES - 1:
+                if refused.reason != "WRONG_PHASE":
                     raise
-                await asyncio.sleep(0.5)
-                continue
-            self._asked = "" if self._asked == "again" else self._asked
-            if room.state == RoomState.ROOM_STATE_AFTER:
-                self._say("wait_again")
-                self._room = room
-            else:
-                self._enter(room)
-            return
+            await asyncio.sleep(0.5)
+        return await self._account.call(method, request)
 
     async def _go(self) -> None:
         """Leave the search or the room, and end."""
         if self._ticket_id:
-            await self._account.call(
-                self._account.matches.CancelTicket, CancelTicketRequest(ticket_id=self._ticket_id)
-            )
+            request = CancelTicketRequest(ticket_id=self._ticket_id)
+            await self._account.call(self._account.matches.CancelTicket, request)
         elif self._room is not None:
-            await self._account.call(
-                self._account.rooms.LeaveRoom, LeaveRoomRequest(room_id=self._room.room_id)
-            )
+            leave = LeaveRoomRequest(room_id=self._room.room_id)
+            await self._after_match(self._account.rooms.LeaveRoom, leave)
         self._say("bye")
         self._done = True
 
