@@ -1,15 +1,22 @@
 """`shengji play` as a process of its own, against a fake lobby, the real table service and real bots."""
 
 import asyncio
+import fcntl
 import os
+import pty
+import re
 import signal
+import struct
+import subprocess
 import sys
+import termios
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
 from support.fake_lobby import fake_lobby
+from support.proxy import Proxy
 from support.serving import replica
 
 from services.bot.app import Bots
@@ -23,7 +30,7 @@ ONE_DEAL = ("--preset", "classic-1d", "--option", "deals=1")
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """One folder for the module, as for its nats-server: the keys of the tables that earlier tests left open."""
+    """One folder for the module, as for its nats-server: it has the keys of tables that tests left open."""
     return tmp_path_factory.mktemp("data")
 
 
@@ -35,17 +42,22 @@ async def house(nats_server, data, tmp_path):
         bots = Bots(config, broker, CollectorRegistry(), Log("bot", "warning"))
         bots.start()
         try:
-            async with fake_lobby(data, table.address) as (lobby, address):
-                yield House(lobby, address, table.address, tmp_path)
+            async with (
+                fake_lobby(data, table.address) as (lobby, address),
+                Proxy(int(address.rpartition(":")[2])) as to_lobby,
+                Proxy(int(table.address.rpartition(":")[2])) as to_table,
+            ):
+                yield House(lobby, to_lobby, to_table, tmp_path)
         finally:
             await bots.stop()
             await broker.close()
 
 
 class House:
-    def __init__(self, lobby, lobby_address, table_address, folder):
+    def __init__(self, lobby, to_lobby, to_table, folder):
         self.lobby, self.folder = lobby, folder
-        self.addresses = ("--lobby", lobby_address, "--table", table_address)
+        self.ways = (to_lobby, to_table)
+        self.addresses = ("--lobby", f"127.0.0.1:{to_lobby.port}", "--table", f"127.0.0.1:{to_table.port}")
 
     @asynccontextmanager
     async def player(self, *arguments, profile="default", lang="en"):
@@ -83,7 +95,7 @@ class Player:
     def type(self, *lines):
         self.process.stdin.write("".join(line + "\n" for line in lines).encode())
 
-    async def until(self, text, within_s=30.0):
+    async def until(self, text, within_s=60.0):
         """Everything printed so far, once this was printed after what was awaited before."""
         start = len(self.seen)
         try:
@@ -96,7 +108,7 @@ class Player:
             pytest.fail(f"{text!r} never came:\n{self.seen}")
         return self.seen[start:]
 
-    async def end(self, within_s=10.0):
+    async def end(self, within_s=60.0):
         self.process.stdin.close()
         rest = await asyncio.wait_for(self.process.stdout.read(), within_s)
         self.seen += rest.decode()
@@ -200,3 +212,111 @@ async def test_an_unknown_code_is_said(house):
     async with house.player("--join", "NOSUCH") as ann:
         await ann.until("No room has that invite code.")
         assert await ann.end() == 1
+
+
+async def test_lost_connections_come_back_by_themselves(house):
+    async with house.player("--preset", "classic-1d", "--option", "deals=1") as ann:
+        await ann.until("Your declaration")
+        for way in house.ways:
+            way.refuse = True
+            way.cut()
+        await ann.until("Connection lost")
+        for way in house.ways:
+            way.refuse = False
+        await ann.until("Connected again")
+        ann.type("p", "auto")
+        seen = await ann.until("Play again")
+        assert seen.count("Trump is") == 1, "nothing is told twice, nothing is missed"
+        assert "Deal 1" not in seen
+
+
+async def test_leaving_in_mid_match_is_asked_for_and_is_an_escape(house):
+    async with house.player(*ONE_DEAL) as ann:
+        await ann.until("Your declaration")
+        ann.type("quit", "n", "quit", "y")
+        seen = await ann.until("You have left the table.")
+        assert seen.count("leaving it is an escape") == 2
+        assert await ann.end() == 0
+
+
+async def test_the_end_of_what_is_piped_ends_the_program_and_keeps_the_place(house):
+    async with house.player("--create") as ann:
+        await ann.until("Commands: start")
+        assert await ann.end() == 0
+        assert "`shengji play` goes on here" in ann.seen
+        assert "\x1b" not in ann.seen
+    async with house.player() as ann:
+        await ann.until("You are still in a room")
+
+
+class Screen:
+    """The program at a terminal of its own: what it prints, and keys."""
+
+    def __init__(self, house, *arguments, **environ):
+        self.master, terminal = pty.openpty()
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.seen = b""
+        self.arrived = asyncio.Event()
+        self.process = subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                "from services.cli.main import main; main()",
+                "play",
+                *house.addresses,
+                *arguments,
+            ],
+            stdin=terminal,
+            stdout=terminal,
+            stderr=terminal,
+            cwd=ROOT,
+            start_new_session=True,
+            env={**os.environ, "TERM": "xterm", "XDG_CONFIG_HOME": str(house.folder / "config"), **environ},
+        )
+        os.close(terminal)
+        asyncio.get_running_loop().add_reader(self.master, self._read)
+
+    def _read(self):
+        try:
+            data = os.read(self.master, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self.master)
+        if b"\x1b[6n" in data:  # where is the cursor?
+            os.write(self.master, b"\x1b[20;1R")
+        self.seen += data
+        self.arrived.set()
+
+    async def until(self, text, within_s=60.0):
+        async with asyncio.timeout(within_s):
+            while text.encode() not in self.seen:
+                self.arrived.clear()
+                await self.arrived.wait()
+
+    def type(self, keys):
+        os.write(self.master, keys)
+
+    async def end(self):
+        code = await asyncio.to_thread(self.process.wait, 60)
+        asyncio.get_running_loop().remove_reader(self.master)
+        os.close(self.master)
+        return code
+
+
+@pytest.mark.parametrize("no_colour", [False, True])
+async def test_at_a_terminal(house, no_colour):
+    screen = Screen(house, *ONE_DEAL, "--lang", "en", **({"NO_COLOR": "1"} if no_colour else {}))
+    try:
+        await screen.until("Your declaration")
+        await screen.until("turn: ")
+        screen.type(b"auto\r")
+        await screen.until("Trump is")
+        screen.type(b"\x03")
+        await screen.until("Nothing is lost")
+    finally:
+        if "Nothing is lost" not in screen.seen.decode(errors="replace"):
+            screen.process.kill()
+        assert await screen.end() == 0
+    coloured = re.search(rb"\x1b\[[0-9;]*3[1-7](;[0-9]+)*m", screen.seen) is not None
+    assert coloured is not no_colour

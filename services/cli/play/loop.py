@@ -47,6 +47,7 @@ class Loop:
         self._names: dict[str, str] = {}
         self._asked: str = ""
         """The yes-or-no question that is open: "again", "quit" or none."""
+        self._lost = False
         self._done = False
         terminal.below = self._below
         account.on_trouble = lambda lost: queue.put_nowait(Trouble(lost))
@@ -75,6 +76,7 @@ class Loop:
                     await self._happened(await self._queue.get())
         if self._watching is not None:
             self._watching.cancel()
+            await asyncio.gather(self._watching, return_exceptions=True)
 
     def _resume(self, where: Whereabouts) -> bool:
         """Go on where the player was; False when they were nowhere."""
@@ -103,14 +105,17 @@ class Loop:
         try:
             yield
         finally:
+            ended = task.done()
             task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+            (outcome,) = await asyncio.gather(task, return_exceptions=True)
+        if ended and isinstance(outcome, BaseException):
+            raise outcome
 
     def _background_ended(self, task: asyncio.Task[None]) -> None:
-        """Without its stay a player is not there: end the loop, so that what went wrong is said."""
+        """Without its streams a player is not there: end the loop, so that what went wrong is said."""
         if not task.cancelled() and task.exception() is not None:
-            self._queue.put_nowait(Line(None))
-            self._no_more_lines = True
+            self._done = True
+            self._queue.put_nowait(Line(""))
 
     # ------------------------------------------------------------------------------------- what happens
 
@@ -122,7 +127,8 @@ class Loop:
                     self._stop()
             case Line(str() as text):
                 self._lines.append(text)
-            case Trouble(lost):
+            case Trouble(lost) if lost != self._lost:
+                self._lost = lost
                 self._say("lost" if lost else "back")
             case Stayed(message):
                 await self._stayed(message)
@@ -229,6 +235,7 @@ class Loop:
         self._seat.auto = auto
         self._asked = ""
         self._watching = asyncio.create_task(watch(self._account, self._queue, table_id))
+        self._watching.add_done_callback(self._background_ended)
 
     def _table_over(self) -> None:
         assert self._seat is not None, "a table that is over was followed"

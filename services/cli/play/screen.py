@@ -92,7 +92,7 @@ def listed(faces: Faces, plays: Sequence[bytes]) -> list[Text]:
     """Plays with their numbers, several in a line."""
     lines = [Text(" ")]
     for number, play in enumerate(plays, 1):
-        item = Text(f" {number} ", style="dim").append_text(faces.text(play)).append("  ")
+        item = Text().append(f" {number} ", "dim").append_text(faces.text(play)).append("  ")
         if lines[-1].cell_len + item.cell_len > WIDTH and lines[-1].cell_len > 1:
             lines.append(Text(" "))
         lines[-1].append_text(item)
