@@ -271,6 +271,7 @@ class Screen:
             stderr=terminal,
             cwd=ROOT,
             start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is one
             env={**os.environ, "TERM": "xterm", "XDG_CONFIG_HOME": str(house.folder / "config"), **environ},
         )
         os.close(terminal)
@@ -289,10 +290,13 @@ class Screen:
         self.arrived.set()
 
     async def until(self, text, within_s=60.0):
-        async with asyncio.timeout(within_s):
-            while text.encode() not in self.seen:
-                self.arrived.clear()
-                await self.arrived.wait()
+        try:
+            async with asyncio.timeout(within_s):
+                while text.encode() not in self.seen:
+                    self.arrived.clear()
+                    await self.arrived.wait()
+        except TimeoutError:
+            pytest.fail(f"{text!r} never came:\n{self.seen.decode(errors='replace')}")
 
     def type(self, keys):
         os.write(self.master, keys)

@@ -100,7 +100,8 @@ async def _kept(account: Account, queue: Queue, opening: Callable[[], tuple[Any,
         call = method(request, metadata=account.metadata())
         try:
             while True:
-                message = await asyncio.wait_for(call.read(), _QUIET_S)
+                async with asyncio.timeout(_QUIET_S):  # wait_for may lose a cancellation to a message
+                    message = await call.read()
                 if message is grpc.aio.EOF:
                     break
                 if troubled:
