@@ -271,7 +271,7 @@ class Screen:
             stderr=terminal,
             cwd=ROOT,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # so that Ctrl-C is one
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is one
             env={**os.environ, "TERM": "xterm", "XDG_CONFIG_HOME": str(house.folder / "config"), **environ},
         )
         os.close(terminal)

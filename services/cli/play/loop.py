@@ -22,7 +22,7 @@ from services.pb.lobby.v1.room_service_pb2 import LeaveRoomRequest, PlayAgainReq
 
 _AGAIN_TRIES: Final = 20
 """Half seconds until the lobby has heard of the match's end."""
-_ANYWHERE: Final = frozenset({"help", "say", "mute", "quit"})
+_ANYWHERE: Final = frozenset({"help", "say", "mute", "auto", "quit"})
 _YES_OR_NO: Final = frozenset({"yes", "no", "again", "leave", "quit"})
 
 
@@ -47,6 +47,7 @@ class Loop:
         self._names: dict[str, str] = {}
         self._asked: str = ""
         """The yes-or-no question that is open: "again", "quit" or none."""
+        self._auto = False
         self._lost = False
         self._done = False
         terminal.below = self._below
@@ -153,8 +154,8 @@ class Loop:
                 self._terminal.show(refusal(refused, self._account.language))
         while self._lines and not self._done and (self._terminal.interactive or self._takes(self._lines[0])):
             await self._typed(self._lines.popleft())
-        if self._no_more_lines and not self._lines and not self._terminal.interactive and self._idle():
-            self._stop()
+        if self._no_more_lines and not self._terminal.interactive and self._idle():
+            self._stop()  # what is left of the input, if anything, is for a place that nobody will come to
 
     async def _stayed(self, message: StayResponse) -> None:
         match message.WhichOneof("content"):
@@ -196,7 +197,9 @@ class Loop:
         if room.state == RoomState.ROOM_STATE_PLAYING:
             self._sit(room.table_id)
         elif room.state == RoomState.ROOM_STATE_AFTER and (self._seat is None or self._seat.over):
-            self._ask_again()
+            me = self._account.player.player_id
+            if not any(member.again for member in room.members if member.player_id == me):
+                self._ask_again()
         elif room.state == RoomState.ROOM_STATE_OPEN:
             self._show_room(room)
         elif room.state == RoomState.ROOM_STATE_STARTING and self._room_shown != ("starting", room.table_id):
@@ -210,8 +213,10 @@ class Loop:
             return
         if self._room_shown and room.code != self._room_shown[3:4][0]:
             self._terminal.show(invitation(room, self._account.language))
+        explained = self._room_shown[2:3] != (room.host_id,)
         self._room_shown = shown
-        self._terminal.show(room_lines(room, self._account.player.player_id, self._account.language))
+        me, language = self._account.player.player_id, self._account.language
+        self._terminal.show(room_lines(room, me, language, explained=explained))
         if room.failed:
             self._say("start_failed", reason=room.failed)
 
@@ -230,9 +235,8 @@ class Loop:
             return
         if self._watching is not None:
             self._watching.cancel()
-        auto = self._seat is not None and self._seat.auto
         self._seat = Seat(self._account, table_id, self._names, self._terminal.show)
-        self._seat.auto = auto
+        self._seat.auto = self._auto
         self._asked = ""
         self._watching = asyncio.create_task(watch(self._account, self._queue, table_id))
         self._watching.add_done_callback(self._background_ended)
@@ -263,8 +267,6 @@ class Loop:
         if word.verb in _ANYWHERE:
             return True
         if self._seat is not None and not self._seat.over:
-            if word.verb == "auto":
-                return self._seat.game is not None
             return word.verb not in VERBS and self._seat.asks()
         return word.verb in VERBS and self._room is not None and self._room.state == RoomState.ROOM_STATE_OPEN
 
@@ -316,6 +318,12 @@ class Loop:
                     else "room_help"
                 )
                 self._say(key)
+            case "auto":
+                self._auto = not self._auto
+                if self._seat is not None:
+                    self._seat.set_auto(self._auto)
+                self._say("auto_me_on" if self._auto else "auto_me_off")
+                await self._look()
             case "say":
                 self._terminal.show(await self._talk.say(told))
             case "mute" if self._room is not None:

@@ -87,15 +87,13 @@ class Game(NamedTuple):
 
 def begin(view: TableView, rules: RuleSet) -> Game:
     """A game from a snapshot. What was shown before it is known as far as it still stands."""
-    game = Game(view, rules, Declarations())
     standing = _standing(rules, view.standing)
     passes = sum(1 << seat.seat for seat in view.seats if seat.passed) if view.phase == PHASE_DECLARING else 0
-    return game._replace(declarations=Declarations(standing=standing, passes=passes))
+    return Game(view, rules, Declarations(standing=standing, passes=passes))
 
 
 def _standing(rules: RuleSet, shown: events.Declared) -> Standing | None:
-    cards = cards_from_wire(shown.cards)
-    if not cards:
+    if not (cards := cards_from_wire(shown.cards)):
         return None
     if rules.declaring is Declaring.JOKER_BACKED:
         return joker_backed.standing_of(shown.seat, cards, locked=len(cards) == 3)

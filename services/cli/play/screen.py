@@ -164,8 +164,8 @@ def invitation(room: Room, language: Language) -> list[Text]:
     ]
 
 
-def room_lines(room: Room, me: str, language: Language) -> list[Text]:
-    """Who is in a room and where they sit."""
+def room_lines(room: Room, me: str, language: Language, *, explained: bool = True) -> list[Text]:
+    """Who is in a room and where they sit; explained: and what may be typed."""
     names = {member.player_id: member for member in room.members}
     lines = [heading(f"{tell(language, 'room')} · {room.plan.preset}")]
 
@@ -189,7 +189,7 @@ def room_lines(room: Room, me: str, language: Language) -> list[Text]:
     others = [person(member.player_id) for member in room.members if member.player_id not in seated]
     if others:
         lines += paragraph(tell(language, "standing_people", names=", ".join(others)))
-    if room.state == RoomState.ROOM_STATE_OPEN:
+    if explained and room.state == RoomState.ROOM_STATE_OPEN:
         lines += paragraph(tell(language, "partners"))
         lines += paragraph(tell(language, "host_help" if room.host_id == me else "room_help"))
     return lines

@@ -156,6 +156,11 @@ class Seat:
         self._complete = answer.complete
         return True
 
+    def set_auto(self, on: bool) -> None:
+        """Let the program choose, or no longer."""
+        self.auto = on
+        self._shown = ()  # what is to be decided now, is to be looked at again
+
     def asks(self) -> bool:
         """Whether the table waits for this player, as far as is known."""
         game = self.game
@@ -195,10 +200,6 @@ class Seat:
                 request = pb.GetRulesRequest(table_id=self.table_id, language=language)
                 answer = await self._account.call(self._account.table.GetRules, request)
                 self._show(sheet_lines(answer.sheet))
-            case "auto":
-                self.auto = not self.auto
-                self._shown = ()
-                self._show(paragraph(tell(language, "auto_me_on" if self.auto else "auto_me_off")))
             case _:
                 await self._command(game, word)
 

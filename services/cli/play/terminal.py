@@ -34,6 +34,7 @@ class Terminal:
         """Print lines."""
         for line in lines:
             self._console.print(line, overflow="fold", highlight=False)
+        sys.stdout.flush()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
