@@ -1,13 +1,17 @@
-"""The README's client, as printed, plays a deal against `shengji up`."""
+"""The README's client, as printed, and the worked one play against `shengji up`."""
 
 import asyncio
 import re
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+ROOT = Path(__file__).resolve().parents[2]
+WORKED = ROOT / "tests" / "lobby" / "worked_client.py"
 SHENGJI = [sys.executable, "-c", "from services.cli.main import main; main()"]
+FREE = "127.0.0.1:0"
 
 
 async def run(*command: str | Path) -> str:
@@ -19,33 +23,38 @@ async def run(*command: str | Path) -> str:
     return output.decode()
 
 
-async def test_the_readmes_client_plays_a_deal(tmp_path: Path) -> None:
-    code = re.search(r"```python\n(.*?)```", README.read_text(), re.S)
-    assert code is not None
-    client = tmp_path / "client.py"
-    client.write_text(code[1])
-    data = tmp_path / "data"
+@asynccontextmanager
+async def running_house(data: Path) -> AsyncIterator[tuple[str, str]]:
+    """`shengji up`; the addresses of the lobby and of the tables, as it prints them."""
+    listening = ("--listen", FREE, "--lobby-listen", FREE)
     up = await asyncio.create_subprocess_exec(
-        *SHENGJI,
-        "up",
-        "--data",
-        data,
-        "--listen",
-        "127.0.0.1:0",
-        "--lobby-listen",
-        "127.0.0.1:0",
-        "--think-ms",
-        "0",
-        stdout=asyncio.subprocess.PIPE,
+        *SHENGJI, "up", "--data", data, *listening, "--think-ms", "0", stdout=asyncio.subprocess.PIPE
     )
     assert up.stdout is not None
     try:
         line = await asyncio.wait_for(up.stdout.readline(), 30)
         served = re.search(rb"The lobby is served at (\S+), tables at (\S+) ", line)
         assert served is not None
-        output = await run(sys.executable, client, served[1].decode(), served[2].decode())
+        yield served[1].decode(), served[2].decode()
     finally:
         up.send_signal(signal.SIGINT)
         await up.communicate()
-    assert "attackers:" in output
     assert up.returncode == 0
+
+
+async def test_the_clients_play_against_a_house(tmp_path: Path) -> None:
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    assert code is not None
+    client = tmp_path / "client.py"
+    client.write_text(code[1])
+    short = ("classic-1d", "deals=2")
+    async with running_house(tmp_path / "data") as (lobby, table):
+        readme, worked = await asyncio.gather(
+            run(sys.executable, client, lobby, table), run(sys.executable, WORKED, lobby, table, *short)
+        )
+    assert "attackers:" in readme
+    assert "match over after" in worked
+
+
+def test_the_worked_client_is_short() -> None:
+    assert len(WORKED.read_text().splitlines()) < 150
