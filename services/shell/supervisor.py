@@ -20,7 +20,16 @@ class ChildDied(Exception):
     """A service ended although nobody asked it to."""
 
     def __init__(self, name: str, status: int, log: Path) -> None:
-        super().__init__(f"{name} ended with status {status}; its log is {log}")
+        super().__init__(f"{name} ended with status {status}: {_last_line(log)} ({log})")
+
+
+def _last_line(log: Path) -> str:
+    """What a service said last, which tells why it ended when it ended early."""
+    try:
+        lines = log.read_text(errors="replace").splitlines()
+    except OSError:
+        return "it said nothing"
+    return lines[-1][:200] if lines else "it said nothing"
 
 
 @dataclass(frozen=True, slots=True)

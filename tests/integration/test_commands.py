@@ -118,7 +118,7 @@ def test_a_damaged_log_is_not_sound(demos, tmp_path):
 
 async def test_a_house_is_kept_up_until_it_is_interrupted(tmp_path):
     listen = f"127.0.0.1:{free_port()}"
-    house = start("up", "--data", str(tmp_path), "--listen", listen)
+    house = start("up", "--data", str(tmp_path), "--listen", listen, "--lobby-listen", "127.0.0.1:0")
     try:
         said = await asyncio.wait_for(asyncio.to_thread(house.stdout.readline), patience(30))
         assert listen in said
