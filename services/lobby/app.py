@@ -111,14 +111,15 @@ class LobbyService:
         if config.ledger:
             self._channels.append(open_channel(config.ledger, config.ledger_ca))
             ratings = funds = LedgerClient(self._channels[-1], key, log)
+        metrics = LobbyMetrics(self.registry)
         deps = Deps(
-            store=JetStreamStore(broker),
+            store=JetStreamStore(broker, on_conflict=metrics.conflicts.inc),
             bus=bus,
             now_ms=clock_ms,
             random=Random(config.insecure_entropy).randbytes if config.insecure_entropy else os.urandom,
             ratings=ratings,
             funds=funds,
-            metrics=LobbyMetrics(self.registry),
+            metrics=metrics,
             log=log,
             foreseen=bool(config.insecure_entropy),
         )
@@ -169,6 +170,7 @@ class LobbyService:
             deps.log,
             _buckets(config.stranger_rate),
             _buckets(config.operator_rate),
+            refusals=deps.metrics.refusals,
         )
         players = PlayerServicer(Accounts(deps, sessions), sessions, signer)
         operators = OperatorServicer(users, sessions, reports)

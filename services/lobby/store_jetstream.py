@@ -13,7 +13,7 @@ import json
 import math
 import random
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from nats import errors
@@ -50,15 +50,23 @@ class _Kept(NamedTuple):
 class JetStreamStore:
     """``Store`` in the bucket of the lobby."""
 
-    def __init__(self, broker: Broker, *, timeout_s: float = COMMIT_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        *,
+        timeout_s: float = COMMIT_TIMEOUT_S,
+        on_conflict: Callable[[], object] = lambda: None,
+    ) -> None:
         """Use a connection.
 
         Args:
             broker: it; the streams are there already (``broker.ensure_lobby_streams``).
             timeout_s: how long a change is tried.
+            on_conflict: called for each change that another was faster than.
         """
         self._broker = broker
         self._timeout_s = timeout_s
+        self._on_conflict = on_conflict
         self._open = asyncio.Semaphore(OPEN_BATCHES)
         self._followings: set[JetStreamFollowing] = set()
         broker.on_reconnect(self._reconnected)
@@ -89,6 +97,13 @@ class JetStreamStore:
             Unavailable: no answer in the time; ``outcome_unknown`` when it may have been changed.
         """
         check_writes(writes)
+        try:
+            return await self._commit(writes)
+        except Conflict:
+            self._on_conflict()
+            raise
+
+    async def _commit(self, writes: Sequence[Write]) -> list[int]:
         change = uuid.uuid4().hex
         now = asyncio.get_running_loop().time
         give_up = now() + self._timeout_s

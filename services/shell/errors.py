@@ -1,5 +1,6 @@
 """Refusals as clients see them: google.rpc.Status with ErrorInfo, LocalizedMessage, RetryInfo and `Owed`."""
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -122,7 +123,8 @@ def status_of(refused: RefusedError, domain: str, locale: str) -> Status:
     ]
     if refused.retry_after_s is not None:
         delay = Duration()
-        delay.FromMilliseconds(round(refused.retry_after_s * 1000))
+        # Never a little too early, nor "at once": what is left over counts as a whole millisecond.
+        delay.FromMilliseconds(math.ceil(refused.retry_after_s * 1000 - 1e-6))
         details.append(RetryInfo(retry_delay=delay))
     if refused.attachment is not None:
         details.append(refused.attachment)

@@ -13,6 +13,7 @@ import grpc
 from google.protobuf.descriptor import ServiceDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
+from prometheus_client import Counter
 
 from services.game.ids import SERVICE_PREFIX
 from services.rules.reasons import Reason
@@ -67,6 +68,8 @@ class Guard:
         log: Log,
         strangers: Buckets,
         operators: Buckets | None = None,
+        *,
+        refusals: Mapping[str, Counter] | None = None,
     ) -> None:
         """Guard a service.
 
@@ -79,6 +82,7 @@ class Guard:
                 not seen before are not even looked at. The same for API keys.
             operators: how often the players of one operator may call, all together; None for no limit. The
                 house's own are limited one by one alone.
+            refusals: counts refused calls by the values of ``Reason``; None when the service counts them.
         """
         self._domain = domain
         self._verifier = verifier
@@ -86,6 +90,7 @@ class Guard:
         self._log = log
         self._strangers = strangers
         self._operators = Buckets(0, 1) if operators is None else operators
+        self._refusals = refusals
 
     def handlers(
         self,
@@ -243,6 +248,8 @@ class Guard:
         if code is grpc.StatusCode.CANCELLED:
             raise error
         refused = error if isinstance(error, RefusedError) else RefusedError(Reason.INTERNAL)
+        if self._refusals is not None:
+            self._refusals[refused.reason.value].inc()
         trace = trace_id(TRACEPARENT.get())
         if refused is not error:
             fault = fault_of(error)

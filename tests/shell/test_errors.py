@@ -60,3 +60,11 @@ def test_a_long_detail_is_cut():
 )
 def test_the_language_is_the_better_of_two(header, locale):
     assert locale_of(header) == locale
+
+
+@pytest.mark.parametrize(("wait_s", "told_ms"), [(0.0002, 1), (0.0514, 52), (2.3, 2300), (0.28, 280)])
+def test_nobody_is_told_to_come_too_early(wait_s, told_ms):
+    retry = RetryInfo()
+    status = status_of(RefusedError(Reason.RATE_LIMITED, retry_after_s=wait_s), "shengji.table", "en")
+    assert any(detail.Unpack(retry) for detail in status.details)
+    assert retry.retry_delay.ToMilliseconds() == told_ms
