@@ -1,171 +1,235 @@
 """What a table's commits mean in chips: pure, and the one place of every rule of RULES §9.
 
-A *book* is what the commits of kind `d` of one table have said so far. ``settle`` takes the book, the next
-commit and what the players have, and gives the next book and the transfers between accounts. Nothing here
-knows of databases: the consumer, the audit and whoever rebuilds a ledger fold the same commits with it.
+``settle`` takes a table's book, its next commit of kind `d` and what the players have, and gives the next
+book and the transfers between accounts. Nothing here knows of databases: the consumer, the audit and whoever
+rebuilds a ledger fold the same commits with it.
 
 Money moves at a table with a stake or a prize. There, all chips are held at once when the four seats are
 filled, and each person is bound to that table until the match is over or the seat is left before it began.
 Since nobody is bound to two tables, balances follow from the logs alone.
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
-from uuid import UUID
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from services.ledger.books import SEATS, TableBook
+from services.ledger.moving import Funds, Settled, Unsettled, Why, Work, parts
 from services.pb.event.v1 import event_pb2 as events_pb
 from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
+from services.pb.log.v1.log_pb2 import Commit
 
-SEATS: Final = 4
-HOLD_STAKES: Final = 8
-"""Base stakes that are held of each person at a table."""
 ESCAPE_STAKES: Final = 8
-"""Base stakes that an escape costs (RULES §9); each of the three others gets one."""
-BOT_PREFIX: Final = "bot:"
-
-GRANTS: Final = "house:grants"
-FEES: Final = "house:fees"
-BOTS: Final = "house:bots"
-
-_NAMESPACE: Final = UUID("5d0c3c1e-9d0e-5c5e-8f0a-7a5c1b9e6d42").bytes
+"""Base stakes that an escape costs; each of the three others gets one of them (D15)."""
 
 
-class Posting(NamedTuple):
-    """What a transfer adds to one account."""
+def settle(book: TableBook | None, commit: Commit, funds: Funds) -> Settled:
+    """What the next commit of a table comes to.
 
-    account: str
-    amount: int
-    """Never 0; negative when taken."""
+    Args:
+        book: the table's book; None before it is founded.
+        commit: its next commit of kind `d`.
+        funds: what the players have.
 
-
-class Transfer(NamedTuple):
-    """Chips that move, for one reason; the postings sum to zero."""
-
-    id: bytes
-    """16 bytes: a UUIDv5 of table, deal and purpose."""
-    purpose: int
-    """Purpose of ledger.v1."""
-    table_id: str
-    """Empty for what happens at no table."""
-    deal: int
-    version: int
-    """The commit that it follows from; 0 for none."""
-    at_us: int
-    postings: tuple[Posting, ...]
-
-
-class TableBook(NamedTuple):
-    """What the commits of one table have said so far, as far as money, results and ratings go."""
-
-    table_id: str
-    version: int
-    """The newest commit of kind `d` in it."""
-    opened_at_us: int
-    preset: str
-    stake: int
-    operator: str
-    rake_permille: int
-    prize: int
-    fine_quarters: int
-    """Rule option failed_throw_quarters."""
-    escape_fee: bool
-    players: tuple[str, ...]
-    """Who sits on seats 0 to 3; empty for a free one."""
-    difficulties: tuple[int, ...]
-    """Difficulty of the bots there, 0 for people."""
-    escaped: tuple[bool, ...] = (False,) * SEATS
-    state: int = MatchState.MATCH_STATE_OPEN
-    closed: bool = False
-    """The table is closed; nothing follows."""
-    ended_at_us: int = 0
-    winning_side: int = -1
-    """-1 while there is none, and for a draw."""
-    advanced: tuple[int, ...] = (0, 0)
-    ended: int = 0
-    """Deals that are over, scored or not."""
-    scored: int = 0
-    """Deals that were scored."""
-    won: tuple[int, ...] = (0,) * SEATS
-    """Chips that the seats won in the match."""
-    deal_won: tuple[int, ...] = (0,) * SEATS
-    """Of those, since the last scored deal: escapes in mid-deal count with the deal."""
-    held: bool = False
-    """The stakes are held: the match may be played."""
-    unfunded: tuple[int, ...] = ()
-    """Seats of people who could not be topped up to eight base stakes after the last deal, or at first."""
-    rated: bool = False
-
-    @property
-    def moves_money(self) -> bool:
-        """Whether chips can move at the table."""
-        return self.stake > 0 or self.prize > 0
-
-    @property
-    def house(self) -> str:
-        """The account that gets rake and fees and pays prizes."""
-        return f"operator:{self.operator}" if self.operator else FEES
-
-    def is_bot(self, seat: int) -> bool:
-        """Whether a bot sits there."""
-        return self.difficulties[seat] != 0 or self.players[seat].startswith(BOT_PREFIX)
-
-    def people(self) -> list[str]:
-        """The people on the seats."""
-        return [player for seat, player in enumerate(self.players) if player and not self.is_bot(seat)]
+    Raises:
+        Unsettled: it cannot have its effect now.
+    """
+    if book is None:
+        book = _opened(commit)
+    elif book.closed:
+        raise Unsettled(Why.POISON, "something follows the table's end")
+    work = Work(book, commit, funds)
+    for event in commit.events:
+        kind = event.WhichOneof("kind")
+        if kind is None:
+            raise Unsettled(Why.POISON, "an event of an unknown kind")
+        handler = _HANDLERS.get(kind)
+        if handler is not None:
+            handler(work, getattr(event, kind))
+    return work.done()
 
 
-class DealResult(NamedTuple):
-    """A scored deal."""
-
-    deal: int
-    attackers_points: int
-    winning_side: int
-    nominal_levels: int
-    won: tuple[int, ...]
-    """Chips of seats 0 to 3, fines and escapes included."""
-    scored_at_us: int
-    version: int
-
-
-class Funds(NamedTuple):
-    """What players have, as far as one commit can need it."""
-
-    balances: Mapping[str, int]
-    """By account; the available account of everybody who was ever seen is there."""
-    bound: Mapping[str, str]
-    """The table that a player's chips are held for."""
-    grant: int
-    """The opening grant."""
-
-
-class Settled(NamedTuple):
-    """What a commit comes to."""
-
-    book: TableBook
-    transfers: tuple[Transfer, ...] = ()
-    seen: tuple[str, ...] = ()
-    """People who have no account yet."""
-    binds: tuple[str, ...] = ()
-    """People who are bound to the table from now on."""
-    frees: tuple[str, ...] = ()
-    """People who may be bound elsewhere from now on."""
-    deal: DealResult | None = None
+def _opened(commit: Commit) -> TableBook:
+    """The book of a table that is founded with this commit."""
+    first = commit.events[0]
+    if not first.HasField("table_opened"):
+        raise Unsettled(Why.GAP, "the table was not founded")
+    opened = first.table_opened
+    options = {option.name: option.value for option in opened.rules.options}
+    if len(opened.seats) != SEATS:
+        raise Unsettled(Why.POISON, "a table has four seats")
+    return TableBook(
+        table_id=commit.table_id,
+        version=0,
+        opened_at_us=commit.recorded_at_us,
+        preset=opened.rules.preset,
+        stake=opened.stake,
+        operator=opened.operator,
+        rake_permille=opened.rake_permille,
+        prize=opened.prize,
+        fine_quarters=int(options.get("failed_throw_quarters", "0")),
+        escape_fee=options.get("escape_fee") == "true",
+        players=tuple(seat.player_id for seat in opened.seats),
+        difficulties=tuple(seat.difficulty for seat in opened.seats),
+    )
 
 
-def transfer_id(name: str) -> bytes:
-    """The id of a transfer: UUIDv5 of a name such as ``<table>/<deal>/<purpose>``."""
-    digest = bytearray(hashlib.sha1(_NAMESPACE + name.encode(), usedforsecurity=False).digest()[:16])
-    digest[6] = digest[6] & 0x0F | 0x50
-    digest[8] = digest[8] & 0x3F | 0x80
-    return bytes(digest)
+def _table_opened(work: Work, opened: events_pb.TableOpened) -> None:
+    if work.before.version:
+        raise Unsettled(Why.POISON, "a table is founded once")
+    work.meet(work.book.people())
 
 
-def available(player_id: str) -> str:
-    """The account of a player's free chips."""
-    return f"available:{player_id}"
+def _seat_taken(work: Work, taken: events_pb.SeatTaken) -> None:
+    """Somebody sat down; the last of the four to do so makes the holds."""
+    seat, book = taken.seat.seat, work.book
+    work.book = book._replace(
+        players=_with(book.players, seat, taken.seat.player_id),
+        difficulties=_with(book.difficulties, seat, taken.seat.difficulty),
+    )
+    if not work.book.is_bot(seat):
+        work.meet([taken.seat.player_id])
 
 
-def held(player_id: str) -> str:
-    """The account of a player's chips that a table holds."""
-    return f"held:{player_id}"
+def _seat_left(work: Work, left: events_pb.SeatLeft) -> None:
+    """A seat was left: before the match with everything given back, later by an escape (RULES §9)."""
+    book = work.book
+    if left.escaped:
+        work.book = book._replace(escaped=_with(book.escaped, left.seat, True))
+        if book.escape_fee and book.stake:
+            _escape(work, left.seat)
+        return
+    name = f"0/release/v{work.version}"
+    if book.held:
+        work.release(work.everybody_bound(), name)
+    elif left.player_id in work.everybody_bound():
+        work.release([left.player_id], name)
+    work.book = book._replace(
+        players=_with(book.players, left.seat, ""),
+        difficulties=_with(book.difficulties, left.seat, 0),
+        held=False,
+        unfunded=(),
+    )
+
+
+def _escape(work: Work, seat: int) -> None:
+    """Who escapes pays 8B: the three others get B each, the house the rest (D15).
+
+    Who has less gives what there is: to the others first, equally, odd chips to the lower seats.
+    """
+    stake, moved = work.book.stake, dict[str, int]()
+    paid = work.take(seat, ESCAPE_STAKES * stake, moved)
+    others = [other for other in range(SEATS) if other != seat]
+    for other, part in zip(others, parts(min(paid, 3 * stake), 3), strict=True):
+        work.give(other, part, moved)
+        work.won(other, part)
+    house = work.book.house
+    moved[house] = moved.get(house, 0) + paid - min(paid, 3 * stake)
+    work.won(seat, -paid)
+    deal = work.scored.deal if work.scored is not None else work.book.ended + 1
+    work.transfer(f"{deal}/escape/{seat}", Purpose.PURPOSE_ESCAPE, deal, moved)
+
+
+def _deal_scored(work: Work, scored: events_pb.DealScored) -> None:
+    """A deal is scored: failed throws are paid for, as they happened before, then the deal itself."""
+    _deal_over(work, scored)
+    book = work.book
+    work.scored = scored
+    work.book = book._replace(scored=book.scored + 1)
+    if not book.stake:
+        return
+    if book.fine_quarters:
+        for seat, failed in enumerate(scored.failed_throws):
+            if failed:
+                _fine(work, scored.deal, seat, failed)
+    _settlement(work, scored)
+
+
+def _fine(work: Work, deal: int, seat: int, failed: int) -> None:
+    """Failed throws of a seat: for each, ⌊B/4⌋ to each opponent, as many times as the rules say (D6)."""
+    moved: dict[str, int] = {}
+    each = failed * work.book.fine_quarters * (work.book.stake // 4)
+    paid = work.take(seat, 2 * each, moved)
+    opponents = sorted(((seat + 1) % SEATS, (seat + 3) % SEATS))
+    for other, part in zip(opponents, parts(paid, 2), strict=True):
+        work.give(other, part, moved)
+        work.won(other, part)
+    work.won(seat, -paid)
+    work.transfer(f"{deal}/fine/{seat}", Purpose.PURPOSE_FINE, deal, moved)
+
+
+def _settlement(work: Work, scored: events_pb.DealScored) -> None:
+    """Each of the losing side pays B × max(1, nominal levels) to the winners, in equal parts (D14).
+
+    Nobody pays more than there is. Of the winners' parts the house, or the operator, takes its share.
+    """
+    book, side, deal = work.book, scored.winning_side, scored.deal
+    owed = book.stake * max(1, scored.nominal_levels)
+    moved: dict[str, int] = {}
+    pot = 0
+    for seat in (1 - side, 3 - side):
+        paid = work.take(seat, owed, moved)
+        work.won(seat, -paid)
+        pot += paid
+    parts = parts(pot, 2)
+    for seat, part in zip((side, side + 2), parts, strict=True):
+        work.give(seat, part, moved)
+        work.won(seat, part)
+    work.transfer(f"{deal}/settlement", Purpose.PURPOSE_SETTLEMENT, deal, moved)
+    if book.rake_permille:
+        taken: dict[str, int] = {}
+        for seat, part in zip((side, side + 2), parts, strict=True):
+            share = part * book.rake_permille // 1000
+            work.give(seat, -share, taken)
+            work.won(seat, -share)
+            taken[book.house] = taken.get(book.house, 0) + share
+        work.transfer(f"{deal}/rake", Purpose.PURPOSE_RAKE, deal, taken)
+
+
+def _deal_over(work: Work, event: Any) -> None:
+    """A deal is over, scored or not; deals are numbered without gaps, so that old logs show gaps as well."""
+    if event.deal != work.book.ended + 1:
+        raise Unsettled(Why.GAP, f"deal {event.deal} after deal {work.book.ended}")
+    work.book = work.book._replace(ended=event.deal)
+
+
+def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
+    """The match was played to its end: the prize is given, and everything held goes back."""
+    book = work.book
+    side = ended.winning_side if ended.HasField("winning_side") else -1
+    people = all(player and not book.is_bot(seat) for seat, player in enumerate(book.players))
+    work.book = book._replace(
+        winning_side=side,
+        advanced=tuple(ended.advanced),
+        rated=people and not any(book.escaped) and not book.unfunded,
+    )
+    if book.prize and side >= 0:
+        moved = {book.house: -book.prize}
+        for seat, part in zip((side, side + 2), parts(book.prize, 2), strict=True):
+            work.give(seat, part, moved)
+            work.won(seat, part)
+        work.transfer(f"{book.ended}/prize", Purpose.PURPOSE_PRIZE, book.ended, moved)
+    work.over(MatchState.MATCH_STATE_FINISHED)
+
+
+def _table_closed(work: Work, closed: events_pb.TableClosed) -> None:
+    """The table is closed; a match that was not over is broken off, and everything held goes back."""
+    if work.book.state == MatchState.MATCH_STATE_OPEN:
+        work.over(MatchState.MATCH_STATE_BROKEN_OFF)
+    work.book = work.book._replace(closed=True, unfunded=())
+
+
+_HANDLERS: Final[Mapping[str, Callable[[Work, Any], None]]] = {
+    "table_opened": _table_opened,
+    "seat_taken": _seat_taken,
+    "seat_left": _seat_left,
+    "deal_scored": _deal_scored,
+    "deal_voided": _deal_over,
+    "mutiny_called": _deal_over,
+    "match_ended": _match_ended,
+    "table_closed": _table_closed,
+}
+"""Events that mean something here; all other known kinds mean nothing."""
+
+
+def _with(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:
+    return (*values[:place], value, *values[place + 1 :])

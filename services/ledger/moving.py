@@ -1,0 +1,250 @@
+"""A commit in the middle of being settled: what everybody has by now, what moved, who is bound.
+
+The rules that use this are in settling.py.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from services.ledger.books import (
+    BOTS,
+    GRANTS,
+    SEATS,
+    DealResult,
+    Posting,
+    TableBook,
+    Transfer,
+    available,
+    held,
+    transfer_id,
+)
+from services.pb.event.v1 import event_pb2 as events_pb
+from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
+from services.pb.log.v1.log_pb2 import Commit
+
+HOLD_STAKES: Final = 8
+"""Base stakes that are held of each person at a table."""
+
+
+class Why(StrEnum):
+    """Why a table's commits are kept aside; a closed set, fit for a metric's label."""
+
+    GAP = "gap"
+    """A commit before this one has not come."""
+    WAITS = "waits"
+    """A player's chips are held at another table, whose end must come first; heals by itself."""
+    POISON = "poison"
+    """A commit that cannot be read or means nothing here."""
+    CONFLICT = "conflict"
+    """Other content under a version or a transfer's id that was there before."""
+
+
+class Unsettled(Exception):
+    """A commit that cannot have its effect now.
+
+    Attributes:
+        why: the reason.
+        waits_for: the table whose end is waited for.
+    """
+
+    def __init__(self, why: Why, detail: str = "", waits_for: str = "") -> None:
+        super().__init__(f"{why}: {detail}" if detail else why.value)
+        self.why = why
+        self.waits_for = waits_for
+
+
+class Funds(NamedTuple):
+    """What players have, as far as one commit can need it."""
+
+    balances: Mapping[str, int]
+    """By account; the available account of everybody who was ever seen is there."""
+    bound: Mapping[str, str]
+    """Player → the table that holds the player's chips."""
+    at_table: Mapping[str, Collection[str]]
+    """The same the other way round."""
+    grant: int
+    """The opening grant."""
+
+
+class Settled(NamedTuple):
+    """What a commit comes to."""
+
+    book: TableBook
+    transfers: list[Transfer]
+    balances: Mapping[str, int]
+    """Of every account that was touched, as it is afterwards."""
+    binds: Collection[str]
+    """People who are bound to the table from now on."""
+    frees: Collection[str]
+    """People who were, and are not any more."""
+    deal: DealResult | None
+    """The deal that was scored with it."""
+
+
+class Work:
+    """A commit being settled: the book as it becomes, and what moves."""
+
+    def __init__(self, book: TableBook, commit: Commit, funds: Funds) -> None:
+        self.before = book
+        self.book = book
+        self.at_us = commit.recorded_at_us
+        self.version = commit.version
+        self._funds = funds
+        self._changed: dict[str, int] = {}
+        self._transfers: list[Transfer] = []
+        self._binds: list[str] = []
+        self._frees: list[str] = []
+        self.scored: events_pb.DealScored | None = None
+        self.deal_won = list(book.deal_won)
+
+    # What accounts have, and moving it
+
+    def has(self, account: str) -> int:
+        """What is in an account now."""
+        balance = self._changed.get(account)
+        return self._funds.balances.get(account, 0) if balance is None else balance
+
+    def take(self, seat: int, most: int, moved: dict[str, int]) -> int:
+        """Take chips of a seat, available ones first and never more than there are; how many it had.
+
+        Args:
+            seat: who pays. A bot's account has no bottom.
+            most: how many at most.
+            moved: gets what is taken of each account.
+        """
+        if self.book.is_bot(seat):
+            moved[BOTS] = moved.get(BOTS, 0) - most
+            return most
+        player, taken = self.book.players[seat], 0
+        for account in (available(player), held(player)):
+            some = min(most - taken, self.has(account) + moved.get(account, 0))
+            if some > 0:
+                moved[account] = moved.get(account, 0) - some
+                taken += some
+        return taken
+
+    def give(self, seat: int, amount: int, moved: dict[str, int]) -> None:
+        """Give chips to a seat."""
+        account = BOTS if self.book.is_bot(seat) else available(self.book.players[seat])
+        moved[account] = moved.get(account, 0) + amount
+
+    def transfer(self, name: str, purpose: int, deal: int, moved: Mapping[str, int]) -> None:
+        """Make a transfer of what was moved, if anything was.
+
+        Args:
+            name: what its id is made of, after the table's id; a name without a table begins with a slash.
+            purpose: Purpose of ledger.v1.
+            deal: the deal, 0 for none.
+            moved: what each account gets.
+        """
+        postings = tuple(Posting(account, amount) for account, amount in moved.items() if amount)
+        if not postings:
+            return
+        if sum(amount for _, amount in postings):
+            raise AssertionError(f"{name} does not sum to zero")
+        for account, amount in postings:
+            self._changed[account] = self.has(account) + amount
+        table_id, version = ("", 0) if name[0] == "/" else (self.book.table_id, self.version)
+        identity = transfer_id(name[1:] if name[0] == "/" else f"{table_id}/{name}")
+        self._transfers.append(Transfer(identity, purpose, table_id, deal, version, self.at_us, postings))
+
+    def won(self, seat: int, amount: int) -> None:
+        """Count what a seat won, negative when it lost."""
+        self.deal_won[seat] += amount
+
+    # Binding people to the table
+
+    def meet(self, players: Iterable[str]) -> None:
+        """Give an account, and the opening grant, to people who are seen for the first time."""
+        for player in players:
+            account = available(player)
+            if account in self._changed or account in self._funds.balances:
+                continue
+            self._changed[account] = 0
+            grant = self._funds.grant
+            self.transfer(f"/grant/{player}", Purpose.PURPOSE_GRANT, 0, {GRANTS: -grant, account: grant})
+
+    def hold(self, name: str, deal: int) -> None:
+        """Hold eight base stakes of each person, or what there is; who has less is noted in the book."""
+        book, moved, unfunded = self.book, dict[str, int](), list[int]()
+        wanted = HOLD_STAKES * book.stake
+        for seat, player in enumerate(book.players):
+            if book.is_bot(seat):
+                continue
+            free, kept = available(player), held(player)
+            missing = wanted - self.has(kept)
+            if missing > 0:
+                some = min(missing, self.has(free))
+                moved[free], moved[kept] = -some, some
+                if some < missing and not book.escaped[seat]:
+                    unfunded.append(seat)
+        self.transfer(name, Purpose.PURPOSE_HOLD, deal, moved)
+        self.book = book._replace(unfunded=tuple(unfunded))
+
+    def bind(self) -> None:
+        """Bind the four seats' people to the table and hold their stakes: all at once, or the table waits.
+
+        A table that waits holds nothing, so two tables never wait for each other.
+        """
+        people = self.book.people()
+        for player in people:
+            elsewhere = self._funds.bound.get(player)
+            if elsewhere is not None and elsewhere != self.book.table_id:
+                raise Unsettled(Why.WAITS, waits_for=elsewhere)
+        self._binds += people
+        self.book = self.book._replace(held=True)
+        self.hold(f"0/hold/v{self.version}", 0)
+
+    def release(self, players: Iterable[str], name: str) -> None:
+        """Give people their held chips back and let them go."""
+        moved: dict[str, int] = {}
+        for player in players:
+            self._frees.append(player)
+            kept = self.has(held(player))
+            moved[held(player)], moved[available(player)] = -kept, kept
+        self.transfer(name, Purpose.PURPOSE_RELEASE, self.book.ended, moved)
+
+    def everybody_bound(self) -> list[str]:
+        """All people whose chips the table holds, also those who never sat down."""
+        return sorted(self._funds.at_table.get(self.book.table_id, ()))
+
+    def over(self, state: int) -> None:
+        """The match is over, one way or the other: everything that is held is given back."""
+        self.book = self.book._replace(state=state, ended_at_us=self.at_us, unfunded=())
+        self.release(self.everybody_bound(), f"{self.book.ended}/release")
+
+    # The end of the commit
+
+    def done(self) -> Settled:
+        """What it came to; holds are made, or filled up again, after everything else."""
+        book = self.book
+        open_ = book.state == MatchState.MATCH_STATE_OPEN
+        if open_ and book.moves_money:
+            if self.scored is not None:
+                self.hold(f"{self.scored.deal}/hold", self.scored.deal)
+            elif not book.held and all(book.players):
+                self.bind()
+        deal, scored, won = None, self.scored, tuple(self.deal_won)
+        total = self.before.won
+        if won != self.before.deal_won:
+            total = tuple(a + b - c for a, b, c in zip(total, won, self.before.deal_won, strict=True))
+        if scored is not None:
+            deal = DealResult(
+                scored.deal,
+                scored.attackers_points,
+                scored.winning_side,
+                scored.nominal_levels,
+                won,
+                self.at_us,
+                self.version,
+            )
+            won = (0,) * SEATS
+        book = self.book._replace(version=self.version, won=total, deal_won=won)
+        return Settled(book, self._transfers, self._changed, self._binds, self._frees, deal)
+
+
+def parts(amount: int, number: int) -> list[int]:
+    """Chips in equal parts; the odd ones go to the first."""
+    share, odd = divmod(amount, number)
+    return [share + (place < odd) for place in range(number)]
