@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from services.pb.ledger.v1.ledger_service_pb2 import MatchState
+from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
 
 SEATS: Final = 4
 BOT_PREFIX: Final = "bot:"
@@ -66,6 +67,29 @@ class Transfer(NamedTuple):
     """The commit that it follows from; 0 for none."""
     at_us: int
     postings: tuple[Posting, ...]
+
+
+def release(
+    name: str, table_id: str, version: int, at_us: int, amounts: Mapping[str, int]
+) -> Transfer | None:
+    """The transfer that gives held chips back; None when nothing is held.
+
+    Args:
+        name: what its id is made of.
+        table_id: the table that held them.
+        version: the commit that it follows from, 0 for none.
+        at_us: when.
+        amounts: how much is held of each player.
+    """
+    postings = tuple(
+        posting
+        for player, amount in amounts.items()
+        if amount
+        for posting in (Posting(held(player), -amount), Posting(available(player), amount))
+    )
+    if not postings:
+        return None
+    return Transfer(transfer_id(name), Purpose.PURPOSE_RELEASE, table_id, 0, version, at_us, postings)
 
 
 class TableBook(NamedTuple):

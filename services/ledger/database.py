@@ -241,6 +241,19 @@ async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[
     await connection.exec_driver_sql(statement, list(rows))
 
 
+async def run_many(connection: AsyncConnection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Run one statement for many rows.
+
+    Args:
+        connection: in a transaction.
+        statement: SQL that both databases understand, with ``:1``, ``:2``, … for the values.
+        rows: the values.
+    """
+    if rows:
+        mark = "$" if connection.dialect.name == "postgresql" else "?"
+        await connection.exec_driver_sql(statement.replace(":", mark), list(rows))
+
+
 def _told_as_sqlalchemy_does(error: Exception) -> Exception:
     """An error of asyncpg's own as SQLAlchemy would have raised it."""
     state = getattr(error, "sqlstate", None)

@@ -142,7 +142,7 @@ class Work:
         if not postings:
             return
         if sum(amount for _, amount in postings):
-            raise AssertionError(f"{name} does not sum to zero")
+            raise Unsettled(Why.POISON, f"{name} does not sum to zero")
         for account, amount in postings:
             self._changed[account] = self.has(account) + amount
         table_id, version = ("", 0) if name[0] == "/" else (self.book.table_id, self.version)
@@ -244,7 +244,7 @@ class Work:
         return Settled(book, self._transfers, self._changed, self._binds, self._frees, deal)
 
 
-def parts(amount: int, number: int) -> list[int]:
+def in_parts(amount: int, number: int) -> list[int]:
     """Chips in equal parts; the odd ones go to the first."""
     share, odd = divmod(amount, number)
     return [share + (place < odd) for place in range(number)]

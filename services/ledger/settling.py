@@ -13,13 +13,16 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from services.ledger.books import SEATS, TableBook
-from services.ledger.moving import Funds, Settled, Unsettled, Why, Work, parts
+from services.ledger.moving import Funds, Settled, Unsettled, Why, Work, in_parts
 from services.pb.event.v1 import event_pb2 as events_pb
 from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
 from services.pb.log.v1.log_pb2 import Commit
 
 ESCAPE_STAKES: Final = 8
 """Base stakes that an escape costs; each of the three others gets one of them (D15)."""
+
+MOST_CHIPS: Final = 10**12
+"""Of a stake or a prize; far more than a table service allows, and far less than a database's number."""
 
 
 def settle(book: TableBook | None, commit: Commit, funds: Funds) -> Settled:
@@ -38,14 +41,17 @@ def settle(book: TableBook | None, commit: Commit, funds: Funds) -> Settled:
     elif book.closed:
         raise Unsettled(Why.POISON, "something follows the table's end")
     work = Work(book, commit, funds)
-    for event in commit.events:
-        kind = event.WhichOneof("kind")
-        if kind is None:
-            raise Unsettled(Why.POISON, "an event of an unknown kind")
-        handler = _HANDLERS.get(kind)
-        if handler is not None:
-            handler(work, getattr(event, kind))
-    return work.done()
+    try:
+        for event in commit.events:
+            kind = event.WhichOneof("kind")
+            if kind is None:
+                raise Unsettled(Why.POISON, "an event of an unknown kind")
+            handler = _HANDLERS.get(kind)
+            if handler is not None:
+                handler(work, getattr(event, kind))
+        return work.done()
+    except IndexError:
+        raise Unsettled(Why.POISON, "a seat that no table has") from None
 
 
 def _opened(commit: Commit) -> TableBook:
@@ -55,8 +61,11 @@ def _opened(commit: Commit) -> TableBook:
         raise Unsettled(Why.GAP, "the table was not founded")
     opened = first.table_opened
     options = {option.name: option.value for option in opened.rules.options}
-    if len(opened.seats) != SEATS:
-        raise Unsettled(Why.POISON, "a table has four seats")
+    quarters = options.get("failed_throw_quarters", "0")
+    if len(opened.seats) != SEATS or not quarters.isdigit():
+        raise Unsettled(Why.POISON, "a table has four seats, and numbers as options")
+    if opened.stake > MOST_CHIPS or opened.prize > MOST_CHIPS or opened.rake_permille > 1000:
+        raise Unsettled(Why.POISON, "more chips than a table may move")
     return TableBook(
         table_id=commit.table_id,
         version=0,
@@ -66,7 +75,7 @@ def _opened(commit: Commit) -> TableBook:
         operator=opened.operator,
         rake_permille=opened.rake_permille,
         prize=opened.prize,
-        fine_quarters=int(options.get("failed_throw_quarters", "0")),
+        fine_quarters=int(quarters),
         escape_fee=options.get("escape_fee") == "true",
         players=tuple(seat.player_id for seat in opened.seats),
         difficulties=tuple(seat.difficulty for seat in opened.seats),
@@ -119,7 +128,7 @@ def _escape(work: Work, seat: int) -> None:
     stake, moved = work.book.stake, dict[str, int]()
     paid = work.take(seat, ESCAPE_STAKES * stake, moved)
     others = [other for other in range(SEATS) if other != seat]
-    for other, part in zip(others, parts(min(paid, 3 * stake), 3), strict=True):
+    for other, part in zip(others, in_parts(min(paid, 3 * stake), 3), strict=True):
         work.give(other, part, moved)
         work.won(other, part)
     house = work.book.house
@@ -150,7 +159,7 @@ def _fine(work: Work, deal: int, seat: int, failed: int) -> None:
     each = failed * work.book.fine_quarters * (work.book.stake // 4)
     paid = work.take(seat, 2 * each, moved)
     opponents = sorted(((seat + 1) % SEATS, (seat + 3) % SEATS))
-    for other, part in zip(opponents, parts(paid, 2), strict=True):
+    for other, part in zip(opponents, in_parts(paid, 2), strict=True):
         work.give(other, part, moved)
         work.won(other, part)
     work.won(seat, -paid)
@@ -162,7 +171,7 @@ def _settlement(work: Work, scored: events_pb.DealScored) -> None:
 
     Nobody pays more than there is. Of the winners' parts the house, or the operator, takes its share.
     """
-    book, side, deal = work.book, scored.winning_side, scored.deal
+    book, side, deal = work.book, _side(scored.winning_side), scored.deal
     owed = book.stake * max(1, scored.nominal_levels)
     moved: dict[str, int] = {}
     pot = 0
@@ -170,7 +179,7 @@ def _settlement(work: Work, scored: events_pb.DealScored) -> None:
         paid = work.take(seat, owed, moved)
         work.won(seat, -paid)
         pot += paid
-    parts = parts(pot, 2)
+    parts = in_parts(pot, 2)
     for seat, part in zip((side, side + 2), parts, strict=True):
         work.give(seat, part, moved)
         work.won(seat, part)
@@ -185,6 +194,12 @@ def _settlement(work: Work, scored: events_pb.DealScored) -> None:
         work.transfer(f"{deal}/rake", Purpose.PURPOSE_RAKE, deal, taken)
 
 
+def _side(side: int) -> int:
+    if side not in {0, 1}:
+        raise Unsettled(Why.POISON, "a side that no table has")
+    return side
+
+
 def _deal_over(work: Work, event: Any) -> None:
     """A deal is over, scored or not; deals are numbered without gaps, so that old logs show gaps as well."""
     if event.deal != work.book.ended + 1:
@@ -195,7 +210,7 @@ def _deal_over(work: Work, event: Any) -> None:
 def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
     """The match was played to its end: the prize is given, and everything held goes back."""
     book = work.book
-    side = ended.winning_side if ended.HasField("winning_side") else -1
+    side = _side(ended.winning_side) if ended.HasField("winning_side") else -1
     people = all(player and not book.is_bot(seat) for seat, player in enumerate(book.players))
     work.book = book._replace(
         winning_side=side,
@@ -204,7 +219,7 @@ def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
     )
     if book.prize and side >= 0:
         moved = {book.house: -book.prize}
-        for seat, part in zip((side, side + 2), parts(book.prize, 2), strict=True):
+        for seat, part in zip((side, side + 2), in_parts(book.prize, 2), strict=True):
             work.give(seat, part, moved)
             work.won(seat, part)
         work.transfer(f"{book.ended}/prize", Purpose.PURPOSE_PRIZE, book.ended, moved)

@@ -211,6 +211,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("table_id", "version"),
         sqlite_with_rowid=False,
     )
+    op.execute(
+        "INSERT INTO positions (stream, created, sequence) VALUES (0,'',0), (1,'',0), (2,'',0), (3,'',0)"
+    )
     for statement in immutability(op.get_bind().dialect.name):
         op.execute(statement)
 

@@ -1,0 +1,308 @@
+"""One batch of the log in one transaction: load what it needs, fold it, write what came of it.
+
+Postings, books, projections, what is kept aside and how far the streams were read are committed together, so
+that whatever happens in between, each commit has its effect exactly once.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.ledger import books
+from services.ledger.books import BOTS, FEES, GRANTS, TableBook
+from services.ledger.database import chunks, insert_rows, run_many
+from services.ledger.folding import Entry, Fold, Parked, entry, people_of
+from services.ledger.moving import Why
+from services.ledger.posting import load_balances
+from services.ledger.schema import (
+    applied,
+    deals,
+    holds,
+    match_players,
+    matches,
+    parked,
+    positions,
+    unapplied,
+)
+
+Projection = Callable[[AsyncConnection, Fold], Awaitable[None]]
+"""Writes what else follows from a batch, in its transaction; it may run again when the batch does."""
+
+_SET_MATCH: Final = (
+    "INSERT INTO matches (table_id, book, state, unfunded, opened_at_us, ended_at_us, rated)"
+    " VALUES (:1, :2, :3, :4, :5, :6, :7) ON CONFLICT (table_id) DO UPDATE SET book = excluded.book,"
+    " state = excluded.state, unfunded = excluded.unfunded, ended_at_us = excluded.ended_at_us,"
+    " rated = excluded.rated"
+)
+_ADD_STATS: Final = (
+    "INSERT INTO stats (player_id, preset, deals, deals_won, matches, matches_won, levels, escapes, won)"
+    " VALUES (:1, :2, :3, :4, :5, :6, :7, :8, :9) ON CONFLICT (player_id, preset) DO UPDATE SET"
+    " deals = stats.deals + excluded.deals, deals_won = stats.deals_won + excluded.deals_won,"
+    " matches = stats.matches + excluded.matches, matches_won = stats.matches_won + excluded.matches_won,"
+    " levels = stats.levels + excluded.levels, escapes = stats.escapes + excluded.escapes,"
+    " won = stats.won + excluded.won"
+)
+_SET_PARKED: Final = (
+    "INSERT INTO parked (table_id, why, waits_for, since_us) VALUES (:1, :2, :3, :4)"
+    " ON CONFLICT (table_id) DO UPDATE SET why = excluded.why, waits_for = excluded.waits_for"
+)
+_SET_POSITION: Final = "UPDATE positions SET sequence = :2 WHERE stream = :1"
+
+
+async def apply_batch(
+    connection: AsyncConnection,
+    entries: Sequence[Entry],
+    *,
+    grant: int,
+    now_us: int,
+    retry: Collection[str] = (),
+    projections: Iterable[Projection] = (),
+) -> Fold:
+    """Apply a batch in a transaction of its own.
+
+    Args:
+        connection: in that transaction.
+        entries: messages of the log in the order to be applied; those of one stream in its order.
+        grant: the opening grant.
+        now_us: the clock, for the record of what is kept aside since when.
+        retry: parked tables to be tried again first.
+        projections: what else to write.
+
+    Returns:
+        The fold, as it was written.
+
+    Raises:
+        IntegrityError: somebody else wrote at the same time, or a transfer is there with other content.
+    """
+    # Two writers at once, by whatever mishap, take turns here.
+    reached = dict(
+        (
+            await connection.execute(
+                select(positions.c.stream, positions.c.sequence)
+                .order_by(positions.c.stream)
+                .with_for_update()
+            )
+        )
+        .tuples()
+        .all()
+    )
+    fold, were_parked, were_kept = await _load(connection, entries, retry, grant)
+    bound = dict(fold.bound)
+    for table_id in retry:
+        fold.retry(table_id)
+    for new in entries:
+        fold.apply(new, now_us)
+    await _save(connection, fold, bound)
+    await _save_parked(connection, fold, were_parked, were_kept)
+    for projection in projections:
+        await projection(connection, fold)
+    await _save_positions(connection, entries, reached)
+    return fold
+
+
+async def _load(
+    connection: AsyncConnection, entries: Sequence[Entry], retry: Collection[str], grant: int
+) -> tuple[Fold, dict[str, Parked], dict[tuple[str, int], bytes]]:
+    """A fold that knows all that the batch can touch; what was parked and kept aside is told apart as well."""
+    tables = {new.table_id for new in entries} | set(retry)
+    were_parked = await _load_parked(connection, tables)
+    tables |= were_parked.keys()
+    were_kept = await _load_kept(connection, were_parked.keys())
+    known = await _load_books(connection, tables)
+    commits = [new.commit for new in entries]
+    commits += [entry(0, 0, table_id, stored).commit for (table_id, _), stored in were_kept.items()]
+    people = people_of(commits)
+    for book in known.values():
+        people.update(book.people())
+    if tables:
+        people.update(await _bound_to(connection, tables))
+    fold = Fold(grant, await load_balances(connection, people, _others(known, commits)))
+    fold.books = known
+    fold.parked = dict(were_parked)
+    for (table_id, version), stored in were_kept.items():
+        fold.kept[table_id][version] = stored
+    for some in chunks(people):
+        rows = await connection.execute(
+            select(holds.c.player_id, holds.c.table_id).where(holds.c.player_id.in_(some))
+        )
+        for player, table_id in rows:
+            fold.bind(player, table_id)
+    await _load_hashes(connection, fold, entries)
+    return fold, were_parked, were_kept
+
+
+async def _load_parked(connection: AsyncConnection, tables: Collection[str]) -> dict[str, Parked]:
+    """Which of the tables are parked, and all that wait for one of them, or for one that waits."""
+    found: dict[str, Parked] = {}
+    wanted = set(tables)
+    while wanted:
+        new = set()
+        for some in chunks(sorted(wanted)):
+            rows = await connection.execute(
+                select(parked).where(parked.c.table_id.in_(some) | parked.c.waits_for.in_(some))
+            )
+            for row in rows:
+                if row.table_id not in found:
+                    found[row.table_id] = Parked(Why(row.why), row.waits_for, row.since_us)
+                    new.add(row.table_id)
+        wanted = new - wanted
+    return found
+
+
+async def _load_kept(connection: AsyncConnection, tables: Collection[str]) -> dict[tuple[str, int], bytes]:
+    kept: dict[tuple[str, int], bytes] = {}
+    for some in chunks(sorted(tables)):
+        rows = await connection.execute(select(unapplied).where(unapplied.c.table_id.in_(some)))
+        kept.update({(row.table_id, row.version): row.stored for row in rows})
+    return kept
+
+
+async def _load_books(connection: AsyncConnection, tables: Collection[str]) -> dict[str, TableBook]:
+    known: dict[str, TableBook] = {}
+    for some in chunks(sorted(tables)):
+        rows = await connection.execute(
+            select(matches.c.table_id, matches.c.book).where(matches.c.table_id.in_(some))
+        )
+        known.update((table_id, books.decode(book)) for table_id, book in rows)
+    return known
+
+
+async def _bound_to(connection: AsyncConnection, tables: Collection[str]) -> list[str]:
+    found: list[str] = []
+    for some in chunks(sorted(tables)):
+        rows = await connection.execute(select(holds.c.player_id).where(holds.c.table_id.in_(some)))
+        found += rows.scalars()
+    return found
+
+
+async def _load_hashes(connection: AsyncConnection, fold: Fold, entries: Sequence[Entry]) -> None:
+    """The hashes of the commits that come again."""
+    again: dict[str, list[int]] = {}
+    for new in entries:
+        book = fold.books.get(new.table_id)
+        if book is not None and new.commit is not None and new.commit.version <= book.version:
+            again.setdefault(new.table_id, []).append(new.commit.version)
+    for table_id, versions in again.items():
+        for some in chunks(versions):
+            rows = await connection.execute(
+                select(applied.c.version, applied.c.hash).where(
+                    applied.c.table_id == table_id, applied.c.version.in_(some)
+                )
+            )
+            for version, digest in rows:
+                fold.hashes[table_id, version] = digest
+
+
+def _others(known: Mapping[str, TableBook], commits: Iterable[Any]) -> set[str]:
+    """The accounts of the house and of operators that the batch can touch."""
+    names = {GRANTS, FEES, BOTS} | {book.house for book in known.values()}
+    for commit in commits:
+        for event in () if commit is None else commit.events[:1]:
+            if event.HasField("table_opened") and event.table_opened.operator:
+                names.add(f"operator:{event.table_opened.operator}")
+    return names
+
+
+async def _save(connection: AsyncConnection, fold: Fold, bound_before: Mapping[str, str]) -> None:
+    """Money, books, deals and statistics."""
+    await fold.journal.save(connection)
+    await insert_rows(connection, applied, fold.applied)
+    changed = [fold.books[table_id] for table_id in sorted(fold.changed)]
+    await run_many(
+        connection,
+        _SET_MATCH,
+        [
+            (
+                book.table_id,
+                books.encode(book),
+                book.state,
+                bool(book.unfunded),
+                book.opened_at_us,
+                book.ended_at_us,
+                book.rated,
+            )
+            for book in changed
+        ],
+    )
+    await insert_rows(
+        connection,
+        deals,
+        [
+            (table_id, deal, points, side, levels, *won, at_us, version)
+            for table_id, (deal, points, side, levels, won, at_us, version) in fold.deals
+        ],
+    )
+    await run_many(connection, _ADD_STATS, [(*key, *sums) for key, sums in sorted(fold.stats.items())])
+    await _save_people(connection, fold)
+    gone = [player for player, table_id in bound_before.items() if fold.bound.get(player) != table_id]
+    for some in chunks(sorted(gone)):
+        await connection.execute(delete(holds).where(holds.c.player_id.in_(some)))
+    await insert_rows(
+        connection,
+        holds,
+        [
+            (player, table_id, fold.now_us)
+            for player, table_id in sorted(fold.bound.items())
+            if bound_before.get(player) != table_id
+        ],
+    )
+
+
+async def _save_people(connection: AsyncConnection, fold: Fold) -> None:
+    """Who sits where, for the lists of matches."""
+    for some in chunks(sorted(fold.reseated)):
+        await connection.execute(delete(match_players).where(match_players.c.table_id.in_(some)))
+    await insert_rows(
+        connection,
+        match_players,
+        [
+            (player, book.opened_at_us, table_id, seat)
+            for table_id in sorted(fold.reseated)
+            for book in (fold.books[table_id],)
+            for seat, player in enumerate(book.players)
+            if player and not book.is_bot(seat)
+        ],
+    )
+
+
+async def _save_parked(
+    connection: AsyncConnection,
+    fold: Fold,
+    were_parked: Mapping[str, Parked],
+    were_kept: Mapping[tuple[str, int], bytes],
+) -> None:
+    """What is kept aside, as it differs from what was."""
+    for some in chunks(sorted(were_parked.keys() - fold.parked.keys())):
+        await connection.execute(delete(parked).where(parked.c.table_id.in_(some)))
+    await run_many(
+        connection,
+        _SET_PARKED,
+        [
+            (table_id, why.value, waits_for, since_us)
+            for table_id, (why, waits_for, since_us) in sorted(fold.parked.items())
+            if were_parked.get(table_id) != (why, waits_for, since_us)
+        ],
+    )
+    kept = {
+        (table_id, version): stored
+        for table_id, some in fold.kept.items()
+        for version, stored in some.items()
+    }
+    await run_many(
+        connection,
+        "DELETE FROM unapplied WHERE table_id = :1 AND version = :2",
+        sorted(were_kept.keys() - kept.keys()),
+    )
+    new = [(*key, stored) for key, stored in sorted(kept.items()) if key not in were_kept]
+    await insert_rows(connection, unapplied, new)
+
+
+async def _save_positions(
+    connection: AsyncConnection, entries: Sequence[Entry], reached: Mapping[int, int]
+) -> None:
+    last: dict[int, int] = {}
+    for new in entries:
+        last[new.stream] = max(new.sequence, last.get(new.stream, reached.get(new.stream, 0)))
+    await run_many(connection, _SET_POSITION, sorted(last.items()))

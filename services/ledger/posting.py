@@ -1,0 +1,77 @@
+"""Transfers on their way into the database: balances, rows, and the one place that writes them."""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.ledger.books import Transfer, available, held, player_of
+from services.ledger.database import chunks, insert_rows
+from services.ledger.schema import accounts, postings, transfers
+
+_SET_BALANCE = (
+    update(accounts).where(accounts.c.name == bindparam("account")).values(balance=bindparam("after"))
+)
+
+
+class Journal:
+    """Balances, and what was posted on top of them since they were loaded.
+
+    Attributes:
+        balances: of every account that was loaded or came into being.
+        transfers: rows to be inserted.
+        postings: rows to be inserted, without their numbers.
+    """
+
+    def __init__(self, balances: dict[str, int] | None = None) -> None:
+        self.balances = balances if balances is not None else {}
+        self.transfers: list[tuple[Any, ...]] = []
+        self.postings: list[tuple[Any, ...]] = []
+        self._loaded = dict(self.balances)
+
+    def post(self, transfer: Transfer) -> None:
+        """Apply a transfer whose postings sum to zero."""
+        identity, purpose, table_id, deal, version, at_us, moved = transfer
+        balances, rows = self.balances, self.postings
+        self.transfers.append((identity, purpose, table_id, deal, version, at_us, None))
+        for account, amount in moved:
+            after = balances.get(account, 0) + amount
+            balances[account] = after
+            rows.append((identity, account, amount, after, player_of(account), at_us))
+
+    async def save(self, connection: AsyncConnection) -> None:
+        """Write everything that was posted, in a transaction that loaded the balances.
+
+        Raises:
+            IntegrityError: a transfer was posted before, or an account appeared meanwhile.
+        """
+        loaded = self._loaded
+        new = [name for name in self.balances if name not in loaded]
+        changed = [
+            {"account": name, "after": balance}
+            for name, balance in self.balances.items()
+            if name in loaded and loaded[name] != balance
+        ]
+        rows = [(name, "chips", player_of(name), self.balances[name]) for name in sorted(new)]
+        await insert_rows(connection, accounts, rows)
+        if changed:
+            await connection.execute(_SET_BALANCE, changed)
+        await insert_rows(connection, transfers, self.transfers)
+        await insert_rows(connection, postings, self.postings)
+
+
+async def load_balances(
+    connection: AsyncConnection, players: Iterable[str], others: Collection[str] = ()
+) -> dict[str, int]:
+    """The balances of players' accounts and of others, locked to the end of the transaction.
+
+    Accounts are locked in the order of their names, so that two transactions never wait for each other.
+    """
+    names = sorted({*others, *(name for player in players for name in (available(player), held(player)))})
+    columns = select(accounts.c.name, accounts.c.balance).order_by(accounts.c.name).with_for_update()
+    found: dict[str, int] = {}
+    for some in chunks(names):
+        result = await connection.execute(columns.where(accounts.c.name.in_(some)))
+        found.update((name, balance) for name, balance in result)
+    return found
