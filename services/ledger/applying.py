@@ -5,7 +5,7 @@ that whatever happens in between, each commit has its effect exactly once.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import delete, select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -15,7 +15,7 @@ from services.ledger.books import BOTS, FEES, GRANTS, TableBook
 from services.ledger.database import chunks, insert_rows, run_many
 from services.ledger.folding import Entry, Fold, Parked, entry, people_of
 from services.ledger.moving import Why
-from services.ledger.posting import load_balances
+from services.ledger.posting import load_balances, load_transfers
 from services.ledger.schema import (
     applied,
     deals,
@@ -48,6 +48,7 @@ _SET_PARKED: Final = (
     "INSERT INTO parked (table_id, why, waits_for, since_us) VALUES (:1, :2, :3, :4)"
     " ON CONFLICT (table_id) DO UPDATE SET why = excluded.why, waits_for = excluded.waits_for"
 )
+_DROP_KEPT: Final = "DELETE FROM unapplied WHERE table_id = :1 AND version = :2"
 _SET_POSITION: Final = "UPDATE positions SET sequence = :2 WHERE stream = :1"
 
 
@@ -76,36 +77,61 @@ async def apply_batch(
     Raises:
         IntegrityError: somebody else wrote at the same time, or a transfer is there with other content.
     """
-    # Two writers at once, by whatever mishap, take turns here.
-    reached = dict(
-        (
-            await connection.execute(
-                select(positions.c.stream, positions.c.sequence)
-                .order_by(positions.c.stream)
-                .with_for_update()
-            )
-        )
-        .tuples()
-        .all()
-    )
-    fold, were_parked, were_kept = await _load(connection, entries, retry, grant)
-    bound = dict(fold.bound)
+    batch = await _load(connection, entries, retry, grant)
     for table_id in retry:
-        fold.retry(table_id)
+        batch.fold.retry(table_id)
     for new in entries:
-        fold.apply(new, now_us)
-    await _save(connection, fold, bound)
-    await _save_parked(connection, fold, were_parked, were_kept)
-    for projection in projections:
-        await projection(connection, fold)
-    await _save_positions(connection, entries, reached)
-    return fold
+        batch.fold.apply(new, now_us)
+    await _save(connection, batch, entries, projections)
+    return batch.fold
+
+
+async def apply_carefully(
+    connection: AsyncConnection,
+    new: Entry,
+    *,
+    grant: int,
+    now_us: int,
+    projections: Iterable[Projection] = (),
+) -> Fold:
+    """Apply one message that could not be written: what it wants to post is compared with what is there.
+
+    The same transfer is not made again; another one under its id parks the table, and so does whatever else
+    cannot be written.
+    """
+    tried = await _load(connection, [new], (), grant)
+    tried.fold.apply(new, now_us)
+    existing = await load_transfers(connection, tried.fold.journal.posted)
+    batch = await _load(connection, [new], (), grant)
+    if existing:
+        batch.fold.existing = existing
+        batch.fold.apply(new, now_us)
+    else:
+        batch.fold.refuse(new, Why.POISON)
+    await _save(connection, batch, [new], projections)
+    return batch.fold
+
+
+class _Batch(NamedTuple):
+    """A fold, and what of it was there before."""
+
+    fold: Fold
+    bound: dict[str, str]
+    parked: dict[str, Parked]
+    kept: dict[tuple[str, int], bytes]
+    reached: dict[int, int]
+    """How far the streams were read."""
 
 
 async def _load(
     connection: AsyncConnection, entries: Sequence[Entry], retry: Collection[str], grant: int
-) -> tuple[Fold, dict[str, Parked], dict[tuple[str, int], bytes]]:
-    """A fold that knows all that the batch can touch; what was parked and kept aside is told apart as well."""
+) -> _Batch:
+    """A fold that knows all that the batch can touch."""
+    # Two writers at once, by whatever mishap, take turns here.
+    rows = await connection.execute(
+        select(positions.c.stream, positions.c.sequence).order_by(positions.c.stream).with_for_update()
+    )
+    reached = dict(rows.tuples().all())
     tables = {new.table_id for new in entries} | set(retry)
     were_parked = await _load_parked(connection, tables)
     tables |= were_parked.keys()
@@ -124,13 +150,11 @@ async def _load(
     for (table_id, version), stored in were_kept.items():
         fold.kept[table_id][version] = stored
     for some in chunks(people):
-        rows = await connection.execute(
-            select(holds.c.player_id, holds.c.table_id).where(holds.c.player_id.in_(some))
-        )
-        for player, table_id in rows:
+        held_for = select(holds.c.player_id, holds.c.table_id).where(holds.c.player_id.in_(some))
+        for player, table_id in await connection.execute(held_for):
             fold.bind(player, table_id)
     await _load_hashes(connection, fold, entries)
-    return fold, were_parked, were_kept
+    return _Batch(fold, dict(fold.bound), were_parked, were_kept, reached)
 
 
 async def _load_parked(connection: AsyncConnection, tables: Collection[str]) -> dict[str, Parked]:
@@ -205,7 +229,23 @@ def _others(known: Mapping[str, TableBook], commits: Iterable[Any]) -> set[str]:
     return names
 
 
-async def _save(connection: AsyncConnection, fold: Fold, bound_before: Mapping[str, str]) -> None:
+async def _save(
+    connection: AsyncConnection, batch: _Batch, entries: Sequence[Entry], projections: Iterable[Projection]
+) -> None:
+    """Write everything that came of a batch."""
+    await _save_tables(connection, batch.fold)
+    await _save_holds(connection, batch)
+    await _save_parked(connection, batch)
+    for projection in projections:
+        await projection(connection, batch.fold)
+    last: dict[int, int] = {}
+    for new in entries:
+        before = last.get(new.stream, batch.reached.get(new.stream, 0))
+        last[new.stream] = max(new.sequence, before)
+    await run_many(connection, _SET_POSITION, sorted(last.items()))
+
+
+async def _save_tables(connection: AsyncConnection, fold: Fold) -> None:
     """Money, books, deals and statistics."""
     await fold.journal.save(connection)
     await insert_rows(connection, applied, fold.applied)
@@ -236,18 +276,17 @@ async def _save(connection: AsyncConnection, fold: Fold, bound_before: Mapping[s
     )
     await run_many(connection, _ADD_STATS, [(*key, *sums) for key, sums in sorted(fold.stats.items())])
     await _save_people(connection, fold)
-    gone = [player for player, table_id in bound_before.items() if fold.bound.get(player) != table_id]
+
+
+async def _save_holds(connection: AsyncConnection, batch: _Batch) -> None:
+    """Who is bound to which table."""
+    before, now = batch.bound, batch.fold.bound
+    gone = [player for player, table_id in before.items() if now.get(player) != table_id]
     for some in chunks(sorted(gone)):
         await connection.execute(delete(holds).where(holds.c.player_id.in_(some)))
-    await insert_rows(
-        connection,
-        holds,
-        [
-            (player, table_id, fold.now_us)
-            for player, table_id in sorted(fold.bound.items())
-            if bound_before.get(player) != table_id
-        ],
-    )
+    at_us = batch.fold.now_us
+    new = [(*bound, at_us) for bound in sorted(now.items()) if before.get(bound[0]) != bound[1]]
+    await insert_rows(connection, holds, new)
 
 
 async def _save_people(connection: AsyncConnection, fold: Fold) -> None:
@@ -267,42 +306,22 @@ async def _save_people(connection: AsyncConnection, fold: Fold) -> None:
     )
 
 
-async def _save_parked(
-    connection: AsyncConnection,
-    fold: Fold,
-    were_parked: Mapping[str, Parked],
-    were_kept: Mapping[tuple[str, int], bytes],
-) -> None:
+async def _save_parked(connection: AsyncConnection, batch: _Batch) -> None:
     """What is kept aside, as it differs from what was."""
-    for some in chunks(sorted(were_parked.keys() - fold.parked.keys())):
+    fold = batch.fold
+    for some in chunks(sorted(batch.parked.keys() - fold.parked.keys())):
         await connection.execute(delete(parked).where(parked.c.table_id.in_(some)))
-    await run_many(
-        connection,
-        _SET_PARKED,
-        [
-            (table_id, why.value, waits_for, since_us)
-            for table_id, (why, waits_for, since_us) in sorted(fold.parked.items())
-            if were_parked.get(table_id) != (why, waits_for, since_us)
-        ],
-    )
+    rows = [
+        (table_id, now.why.value, now.waits_for, now.since_us)
+        for table_id, now in sorted(fold.parked.items())
+        if batch.parked.get(table_id) != now
+    ]
+    await run_many(connection, _SET_PARKED, rows)
     kept = {
         (table_id, version): stored
         for table_id, some in fold.kept.items()
         for version, stored in some.items()
     }
-    await run_many(
-        connection,
-        "DELETE FROM unapplied WHERE table_id = :1 AND version = :2",
-        sorted(were_kept.keys() - kept.keys()),
-    )
-    new = [(*key, stored) for key, stored in sorted(kept.items()) if key not in were_kept]
+    await run_many(connection, _DROP_KEPT, sorted(batch.kept.keys() - kept.keys()))
+    new = [(*key, stored) for key, stored in sorted(kept.items()) if key not in batch.kept]
     await insert_rows(connection, unapplied, new)
-
-
-async def _save_positions(
-    connection: AsyncConnection, entries: Sequence[Entry], reached: Mapping[int, int]
-) -> None:
-    last: dict[int, int] = {}
-    for new in entries:
-        last[new.stream] = max(new.sequence, last.get(new.stream, reached.get(new.stream, 0)))
-    await run_many(connection, _SET_POSITION, sorted(last.items()))

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from services.ledger.books import DealResult, TableBook, held, release
+from services.ledger.books import DealResult, TableBook, Transfer, held, release
 from services.ledger.moving import Funds, Unsettled, Why
 from services.ledger.posting import Journal
 from services.ledger.settling import settle
@@ -83,6 +83,8 @@ class Fold:
         ended: matches that were played to their end since then, to be rated.
         alarms: tables that somebody must look at, and why.
         skipped: commits that were applied before.
+        existing: transfers that are there already, as far as somebody looked; None for one whose postings
+            are not those that its row should have.
         now_us: the clock, as the last message was taken with.
     """
 
@@ -102,6 +104,7 @@ class Fold:
         self.ended: list[str] = []
         self.alarms: list[tuple[str, Why]] = []
         self.skipped = 0
+        self.existing: dict[bytes, Transfer | None] = {}
         self.now_us = 0
         self._funds = Funds(self.journal.balances, self.bound, self.at_table, grant)
 
@@ -165,6 +168,8 @@ class Fold:
             if not _follows(book, commit):
                 raise Unsettled(Why.GAP)
             settled = settle(book, commit, self._funds)
+            if self.existing:
+                self._check_existing(settled.transfers)
         except Unsettled as error:
             self._keep(table_id, commit.version, stored)
             self._park(table_id, error.why, error.waits_for)
@@ -173,7 +178,8 @@ class Fold:
             return False
         self.kept[table_id].pop(commit.version, None)
         for transfer in settled.transfers:
-            self.journal.post(transfer)
+            if transfer.id not in self.existing:
+                self.journal.post(transfer)
         for account in settled.balances:
             self.journal.balances.setdefault(account, 0)
         for player in settled.binds:
@@ -187,6 +193,17 @@ class Fold:
         if settled.frees:
             self._wake(table_id)
         return True
+
+    def _check_existing(self, transfers: Iterable[Transfer]) -> None:
+        """A transfer that is there already must be the same in everything; then it is not made again."""
+        for transfer in transfers:
+            if self.existing.get(transfer.id, transfer) != transfer:
+                raise Unsettled(Why.CONFLICT, "a transfer of the same id moved something else")
+
+    def refuse(self, new: Entry, why: Why) -> None:
+        """Keep a message aside that cannot be written, whatever it says."""
+        self._keep(new.table_id, UNREADABLE if new.commit is None else new.commit.version, new.stored)
+        self._park(new.table_id, why)
 
     def _note(self, before: TableBook | None, after: TableBook, deal: DealResult | None) -> None:
         """Remember what changed, for the projections."""

@@ -5,6 +5,7 @@ The rules that use this are in settling.py.
 
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
+from operator import add
 from typing import Final, NamedTuple
 
 from services.ledger.books import (
@@ -96,6 +97,8 @@ class Work:
         self._binds: list[str] = []
         self._frees: list[str] = []
         self.scored: events_pb.DealScored | None = None
+        self.gained = [0] * SEATS
+        """What the seats won with this commit."""
         self.deal_won = list(book.deal_won)
 
     # What accounts have, and moving it
@@ -150,7 +153,8 @@ class Work:
         self._transfers.append(Transfer(identity, purpose, table_id, deal, version, self.at_us, postings))
 
     def won(self, seat: int, amount: int) -> None:
-        """Count what a seat won, negative when it lost."""
+        """Count what a seat won with the deal, negative when it lost."""
+        self.gained[seat] += amount
         self.deal_won[seat] += amount
 
     # Binding people to the table
@@ -226,9 +230,7 @@ class Work:
             elif not book.held and all(book.players):
                 self.bind()
         deal, scored, won = None, self.scored, tuple(self.deal_won)
-        total = self.before.won
-        if won != self.before.deal_won:
-            total = tuple(a + b - c for a, b, c in zip(total, won, self.before.deal_won, strict=True))
+        total = tuple(map(add, book.won, self.gained))
         if scored is not None:
             deal = DealResult(
                 scored.deal,

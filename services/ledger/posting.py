@@ -22,18 +22,21 @@ class Journal:
         balances: of every account that was loaded or came into being.
         transfers: rows to be inserted.
         postings: rows to be inserted, without their numbers.
+        posted: the transfers, as they were given.
     """
 
     def __init__(self, balances: dict[str, int] | None = None) -> None:
         self.balances = balances if balances is not None else {}
         self.transfers: list[tuple[Any, ...]] = []
         self.postings: list[tuple[Any, ...]] = []
+        self.posted: list[Transfer] = []
         self._loaded = dict(self.balances)
 
     def post(self, transfer: Transfer) -> None:
         """Apply a transfer whose postings sum to zero."""
         identity, purpose, table_id, deal, version, at_us, moved = transfer
         balances, rows = self.balances, self.postings
+        self.posted.append(transfer)
         self.transfers.append((identity, purpose, table_id, deal, version, at_us, None))
         for account, amount in moved:
             after = balances.get(account, 0) + amount
@@ -59,6 +62,33 @@ class Journal:
             await connection.execute(_SET_BALANCE, changed)
         await insert_rows(connection, transfers, self.transfers)
         await insert_rows(connection, postings, self.postings)
+
+
+async def load_transfers(
+    connection: AsyncConnection, wanted: Iterable[Transfer]
+) -> dict[bytes, Transfer | None]:
+    """Which of some transfers are there already, and what they moved; None for other postings of players.
+
+    A transfer's postings are found by its players and its time, for which there is an index.
+    """
+    found: dict[bytes, Transfer | None] = {}
+    for transfer in wanted:
+        row = (await connection.execute(select(transfers).where(transfers.c.id == transfer.id))).one_or_none()
+        if row is None:
+            continue
+        there = transfer._replace(
+            purpose=row.purpose, table_id=row.table_id, deal=row.deal, version=row.version, at_us=row.at_us
+        )
+        ours = {(account, amount) for account, amount in transfer.postings if player_of(account) is not None}
+        rows = await connection.execute(
+            select(postings.c.account, postings.c.amount).where(
+                postings.c.player_id.in_({player_of(account) for account, _ in ours}),
+                postings.c.at_us == row.at_us,
+                postings.c.transfer_id == transfer.id,
+            )
+        )
+        found[transfer.id] = there if {(account, amount) for account, amount in rows} == ours else None
+    return found
 
 
 async def load_balances(

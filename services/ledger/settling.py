@@ -221,7 +221,7 @@ def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
         moved = {book.house: -book.prize}
         for seat, part in zip((side, side + 2), in_parts(book.prize, 2), strict=True):
             work.give(seat, part, moved)
-            work.won(seat, part)
+            work.gained[seat] += part
         work.transfer(f"{book.ended}/prize", Purpose.PURPOSE_PRIZE, book.ended, moved)
     work.over(MatchState.MATCH_STATE_FINISHED)
 
