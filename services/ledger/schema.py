@@ -81,7 +81,6 @@ _PLAYERS: Final = postings.c.player_id.is_not(None)
 Index(
     "postings_of_player",
     postings.c.player_id,
-    postings.c.at_us,
     postings.c.seq,
     sqlite_where=_PLAYERS,
     postgresql_where=_PLAYERS,
@@ -175,17 +174,6 @@ stats: Final = Table(
 )
 """Sums of what players did, by preset; bots left out."""
 
-ratings: Final = Table(
-    "ratings",
-    metadata,
-    Column("player_id", Text, primary_key=True),
-    Column("mu", Double, nullable=False),
-    Column("sigma", Double, nullable=False),
-    Column("matches", Integer, nullable=False),
-    sqlite_with_rowid=False,
-)
-"""Players' ratings now."""
-
 rating_history: Final = Table(
     "rating_history",
     metadata,
@@ -198,6 +186,8 @@ rating_history: Final = Table(
     Column("matches", Integer, nullable=False),
     # The calendar month (UTC) that the match ended in, such as "2026-11".
     Column("season", Text, nullable=False),
+    # Rated matches of the season so far.
+    Column("season_matches", Integer, nullable=False),
     PrimaryKeyConstraint("player_id", "ended_at_us", "table_id"),
     Index("rating_history_in_order", "ended_at_us", "table_id"),
     sqlite_with_rowid=False,
@@ -208,6 +198,8 @@ standings: Final = Table(
     "standings",
     metadata,
     Column("season", Text, nullable=False),
+    # Whose players; empty for the house.
+    Column("operator", Text, nullable=False),
     Column("player_id", Text, nullable=False),
     # 1500 + 40 (mu - 25) - 2 · 40 sigma, after the player's last match of the season
     Column("score", Double, nullable=False),
@@ -216,28 +208,37 @@ standings: Final = Table(
     # Rated matches so far, and those of the season.
     Column("matches", Integer, nullable=False),
     Column("season_matches", Integer, nullable=False),
-    PrimaryKeyConstraint("season", "player_id"),
+    PrimaryKeyConstraint("season", "operator", "player_id"),
     sqlite_with_rowid=False,
 )
-"""The leaderboards."""
-Index("standings_in_order", standings.c.season, standings.c.score.desc(), standings.c.player_id)
+"""The leaderboards: one for each operator's players and season."""
+Index(
+    "standings_in_order",
+    standings.c.season,
+    standings.c.operator,
+    standings.c.score.desc(),
+    standings.c.player_id,
+)
 
 archives: Final = Table(
     "archives",
     metadata,
     Column("table_id", Text, primary_key=True),
-    # SHA-256 of the log's last commit; empty while `fault` says why there is none.
+    # SHA-256 of the log's last commit; empty while there is no archive.
     Column("head", LargeBinary, nullable=False),
     Column("commits", Integer, nullable=False),
     Column("size", BigInteger, nullable=False),
     # The file, below the folder of archives.
     Column("place", Text, nullable=False),
+    # When it was archived or refused; 0 while that is still to be done.
     Column("archived_at_us", BigInteger, nullable=False),
     # Why the log was refused; empty for a good one.
     Column("fault", Text, nullable=False),
     sqlite_with_rowid=False,
 )
-"""Logs of finished matches that were verified and stored apart."""
+"""Logs of closed tables: those that were verified and stored apart, were refused, or wait for it."""
+_WAITING: Final = archives.c.archived_at_us == 0
+Index("archives_to_make", archives.c.table_id, sqlite_where=_WAITING, postgresql_where=_WAITING)
 
 applied: Final = Table(
     "applied",

@@ -43,6 +43,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("table_id"),
         sqlite_with_rowid=False,
     )
+    op.create_index(
+        "archives_to_make",
+        "archives",
+        ["table_id"],
+        unique=False,
+        sqlite_where=sa.text("archived_at_us = 0"),
+        postgresql_where=sa.text("archived_at_us = 0"),
+    )
     op.create_table(
         "deals",
         sa.Column("table_id", sa.Text(), nullable=False),
@@ -132,7 +140,7 @@ def upgrade() -> None:
     op.create_index(
         "postings_of_player",
         "postings",
-        ["player_id", "at_us", "seq"],
+        ["player_id", "seq"],
         unique=False,
         sqlite_where=sa.text("player_id IS NOT NULL"),
         postgresql_where=sa.text("player_id IS NOT NULL"),
@@ -146,35 +154,28 @@ def upgrade() -> None:
         sa.Column("sigma", sa.Double(), nullable=False),
         sa.Column("matches", sa.Integer(), nullable=False),
         sa.Column("season", sa.Text(), nullable=False),
+        sa.Column("season_matches", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("player_id", "ended_at_us", "table_id"),
         sqlite_with_rowid=False,
     )
     op.create_index("rating_history_in_order", "rating_history", ["ended_at_us", "table_id"], unique=False)
     op.create_table(
-        "ratings",
-        sa.Column("player_id", sa.Text(), nullable=False),
-        sa.Column("mu", sa.Double(), nullable=False),
-        sa.Column("sigma", sa.Double(), nullable=False),
-        sa.Column("matches", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("player_id"),
-        sqlite_with_rowid=False,
-    )
-    op.create_table(
         "standings",
         sa.Column("season", sa.Text(), nullable=False),
+        sa.Column("operator", sa.Text(), nullable=False),
         sa.Column("player_id", sa.Text(), nullable=False),
         sa.Column("score", sa.Double(), nullable=False),
         sa.Column("mu", sa.Double(), nullable=False),
         sa.Column("sigma", sa.Double(), nullable=False),
         sa.Column("matches", sa.Integer(), nullable=False),
         sa.Column("season_matches", sa.Integer(), nullable=False),
-        sa.PrimaryKeyConstraint("season", "player_id"),
+        sa.PrimaryKeyConstraint("season", "operator", "player_id"),
         sqlite_with_rowid=False,
     )
     op.create_index(
         "standings_in_order",
         "standings",
-        ["season", sa.literal_column("score DESC"), "player_id"],
+        ["season", "operator", sa.literal_column("score DESC"), "player_id"],
         unique=False,
     )
     op.create_table(
