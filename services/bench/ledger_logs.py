@@ -35,6 +35,7 @@ class Mix:
 
     Attributes:
         people: how many there are.
+        name: what their ids begin with.
         stakes: base stakes to choose from.
         deals: most deals of a match.
         bots: seats that are a bot's.
@@ -49,6 +50,7 @@ class Mix:
     """
 
     people: int = 24
+    name: str = "ply"
     stakes: tuple[int, ...] = STAKES
     deals: int = 8
     bots: float = 0.1
@@ -91,7 +93,7 @@ class World:
         self._rng = rng
         self._mix = mix
         self._now_us = START_US
-        self._people = [f"ply_{number:04d}" for number in range(mix.people)]
+        self._people = [f"{mix.name}_{number:04d}" for number in range(mix.people)]
         self._tables: list[_Open] = []
         self._sequences = [0] * STREAMS
         self._playing: set[str] = set()

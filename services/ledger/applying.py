@@ -131,7 +131,7 @@ async def _load(
     rows = await connection.execute(
         select(positions.c.stream, positions.c.sequence).order_by(positions.c.stream).with_for_update()
     )
-    reached = dict(rows.tuples().all())
+    reached = dict(rows.all())
     tables = {new.table_id for new in entries} | set(retry)
     were_parked = await _load_parked(connection, tables)
     tables |= were_parked.keys()

@@ -27,6 +27,8 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 
 ATTEMPTS: Final = 8
 """How often a transaction is tried that lost against another one."""
+KEYS: Final = 3
+"""How often one is tried that finds a key taken, which may have been another one's doing just now."""
 _BUSY_S: Final = 5.0
 """How long a transaction waits for another one's lock."""
 _BUSY_MS: Final = int(_BUSY_S * 1000)
@@ -114,7 +116,7 @@ class Database:
             except DBAPIError as error:
                 if away(error):
                     raise DatabaseAway(type(error).__name__) from error
-                if not _lost(error) or attempt >= ATTEMPTS:
+                if not _lost(error) or attempt >= (KEYS if isinstance(error, IntegrityError) else ATTEMPTS):
                     if _busy(error):
                         raise DatabaseAway("busy") from error
                     raise
@@ -283,7 +285,7 @@ def away(error: DBAPIError) -> bool:
 
 def _lost(error: DBAPIError) -> bool:
     """Whether the same work may succeed when it is done again."""
-    return _state(error) in _LOST or isinstance(error, IntegrityError) or _busy(error)
+    return _state(error) in _LOST or _busy(error)
 
 
 def _busy(error: DBAPIError) -> bool:

@@ -21,6 +21,8 @@ from services.pb.log.v1.log_pb2 import Commit
 UNREADABLE: Final = 0
 """The version under which bytes that are no commit are kept."""
 
+_LAST_VERSION: Final = 1 << 62
+
 
 class Entry(NamedTuple):
     """One message of a log stream."""
@@ -45,9 +47,20 @@ def entry(stream: int, sequence: int, table_id: str, stored: bytes) -> Entry:
         commit: Commit | None = Commit.FromString(stored)
     except DecodeError:
         commit = None
-    if commit is not None and (commit.table_id != table_id or not commit.version or not commit.events):
+    if commit is not None and not _well_formed(commit, table_id):
         commit = None
     return Entry(stream, sequence, table_id, stored, commit)
+
+
+def _well_formed(commit: Commit, table_id: str) -> bool:
+    """Whether a commit can be a table's at all, and its texts can be written into a database."""
+    if commit.table_id != table_id or not 0 < commit.version < _LAST_VERSION or not commit.events:
+        return False
+    texts = people_of([commit])
+    opened = commit.events[0]
+    if opened.HasField("table_opened"):
+        texts |= {opened.table_opened.operator, opened.table_opened.rules.preset}
+    return all("\0" not in text for text in texts)
 
 
 class Parked(NamedTuple):

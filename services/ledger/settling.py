@@ -23,6 +23,8 @@ ESCAPE_STAKES: Final = 8
 
 MOST_CHIPS: Final = 10**12
 """Of a stake or a prize; far more than a table service allows, and far less than a database's number."""
+MOST_TIMES: Final = 1000
+"""Of levels, and of throws of a seat, in one deal; likewise."""
 
 
 def settle(book: TableBook | None, commit: Commit, funds: Funds) -> Settled:
@@ -62,7 +64,7 @@ def _opened(commit: Commit) -> TableBook:
     opened = first.table_opened
     options = {option.name: option.value for option in opened.rules.options}
     quarters = options.get("failed_throw_quarters", "0")
-    if len(opened.seats) != SEATS or not quarters.isdigit():
+    if len(opened.seats) != SEATS or not (quarters.isdigit() and int(quarters) <= MOST_TIMES):
         raise Unsettled(Why.POISON, "a table has four seats, and numbers as options")
     if opened.stake > MOST_CHIPS or opened.prize > MOST_CHIPS or opened.rake_permille > 1000:
         raise Unsettled(Why.POISON, "more chips than a table may move")
@@ -142,6 +144,9 @@ def _deal_scored(work: Work, scored: events_pb.DealScored) -> None:
     """A deal is scored: failed throws are paid for, as they happened before, then the deal itself."""
     _deal_over(work, scored)
     book = work.book
+    _side(scored.winning_side)
+    if scored.nominal_levels > MOST_TIMES or any(failed > MOST_TIMES for failed in scored.failed_throws):
+        raise Unsettled(Why.POISON, "more levels or throws than a deal has")
     work.scored = scored
     work.book = book._replace(scored=book.scored + 1)
     if not book.stake:
@@ -171,7 +176,7 @@ def _settlement(work: Work, scored: events_pb.DealScored) -> None:
 
     Nobody pays more than there is. Of the winners' parts the house, or the operator, takes its share.
     """
-    book, side, deal = work.book, _side(scored.winning_side), scored.deal
+    book, side, deal = work.book, scored.winning_side, scored.deal
     owed = book.stake * max(1, scored.nominal_levels)
     moved: dict[str, int] = {}
     pot = 0
