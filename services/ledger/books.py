@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
+from services.pb.ledger.v1.ledger_service_pb2 import MATCH_STATE_OPEN, PURPOSE_RELEASE
 
 SEATS: Final = 4
 BOT_PREFIX: Final = "bot:"
@@ -45,12 +47,26 @@ def transfer_id(name: str) -> bytes:
     return bytes(digest)
 
 
-class Posting(NamedTuple):
-    """What a transfer adds to one account."""
+Posting = tuple[str, int]
+"""What a transfer adds to one account: never 0, negative when taken."""
 
-    account: str
-    amount: int
-    """Never 0; negative when taken."""
+
+class Purse(NamedTuple):
+    """The accounts of the person on a seat."""
+
+    free: str
+    kept: str
+
+
+@lru_cache(maxsize=65_536)
+def purses(players: tuple[str, ...], difficulties: tuple[int, ...]) -> tuple[Purse | None, ...]:
+    """The accounts behind four seats; None for a bot or a free seat."""
+    return tuple(
+        None
+        if not player or difficulty or player.startswith(BOT_PREFIX)
+        else Purse(available(player), held(player))
+        for player, difficulty in zip(players, difficulties, strict=True)
+    )
 
 
 class Transfer(NamedTuple):
@@ -85,14 +101,15 @@ def release(
         posting
         for player, amount in amounts.items()
         if amount
-        for posting in (Posting(held(player), -amount), Posting(available(player), amount))
+        for posting in ((held(player), -amount), (available(player), amount))
     )
     if not postings:
         return None
-    return Transfer(transfer_id(name), Purpose.PURPOSE_RELEASE, table_id, 0, version, at_us, postings)
+    return Transfer(transfer_id(name), PURPOSE_RELEASE, table_id, 0, version, at_us, postings)
 
 
-class TableBook(NamedTuple):
+@dataclass(frozen=True)
+class TableBook:
     """What the commits of one table have said so far, as far as money, results and ratings go."""
 
     table_id: str
@@ -112,7 +129,7 @@ class TableBook(NamedTuple):
     difficulties: tuple[int, ...]
     """Difficulty of the bots there, 0 for people."""
     escaped: tuple[bool, ...] = (False,) * SEATS
-    state: int = MatchState.MATCH_STATE_OPEN
+    state: int = MATCH_STATE_OPEN
     closed: bool = False
     """The table is closed; nothing follows."""
     ended_at_us: int = 0
@@ -132,6 +149,13 @@ class TableBook(NamedTuple):
     unfunded: tuple[int, ...] = ()
     """Seats of people who could not be topped up to eight base stakes after the last deal, or at first."""
     rated: bool = False
+
+    def replace(self, **changes: Any) -> "TableBook":
+        """The book with some fields changed; every commit makes several, so it must cost little."""
+        made = object.__new__(TableBook)
+        made.__dict__.update(self.__dict__)
+        made.__dict__.update(changes)
+        return made
 
     @property
     def moves_money(self) -> bool:
@@ -165,9 +189,13 @@ class DealResult(NamedTuple):
     version: int
 
 
+_FIELDS: Final = [field.name for field in fields(TableBook)]
+_JSON: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def encode(book: TableBook) -> str:
     """A book as the database keeps it."""
-    return json.dumps(book, ensure_ascii=False, separators=(",", ":"))
+    return _JSON([getattr(book, name) for name in _FIELDS])
 
 
 def decode(stored: str) -> TableBook:

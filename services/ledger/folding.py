@@ -15,7 +15,7 @@ from services.ledger.books import DealResult, TableBook, Transfer, held, release
 from services.ledger.moving import Funds, Unsettled, Why
 from services.ledger.posting import Journal
 from services.ledger.settling import settle
-from services.pb.ledger.v1.ledger_service_pb2 import MatchState
+from services.pb.ledger.v1.ledger_service_pb2 import MATCH_STATE_FINISHED
 from services.pb.log.v1.log_pb2 import Commit
 
 UNREADABLE: Final = 0
@@ -229,7 +229,7 @@ class Fold:
             self.deals.append((table_id, deal))
         if before is None:
             return
-        finished = after.state == MatchState.MATCH_STATE_FINISHED != before.state
+        finished = after.state == MATCH_STATE_FINISHED != before.state
         if finished:
             self.ended.append(table_id)
         if deal is None and not finished and after.won == before.won and after.escaped == before.escaped:

@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy import delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.ledger.books import GRANTS, Posting, Transfer, available, held, release, transfer_id
+from services.ledger.books import GRANTS, Transfer, available, held, release, transfer_id
 from services.ledger.database import Database, insert_rows
 from services.ledger.moving import HOLD_STAKES
 from services.ledger.posting import Journal, load_balances
@@ -88,7 +88,7 @@ class Holding:
             for player in player_ids:
                 amount = missing[player]
                 if amount:
-                    moved = (Posting(available(player), -amount), Posting(held(player), amount))
+                    moved = ((available(player), -amount), (held(player), amount))
                     identity = await _unused(connection, f"{table_id}/0/hold/{player}")
                     journal.post(Transfer(identity, Purpose.PURPOSE_HOLD, table_id, 0, 0, now_us, moved))
             await journal.save(connection)
@@ -161,7 +161,7 @@ def _meet(journal: Journal, player_ids: Iterable[str], grant: int) -> None:
             continue
         journal.balances[account] = 0
         if grant:
-            moved = (Posting(GRANTS, -grant), Posting(account, grant))
+            moved = ((GRANTS, -grant), (account, grant))
             identity = transfer_id(f"grant/{player}")
             journal.post(Transfer(identity, Purpose.PURPOSE_GRANT, "", 0, 0, clock_us(), moved))
 

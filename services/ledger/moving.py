@@ -13,15 +13,21 @@ from services.ledger.books import (
     GRANTS,
     SEATS,
     DealResult,
-    Posting,
+    Purse,
     TableBook,
     Transfer,
     available,
     held,
+    purses,
     transfer_id,
 )
 from services.pb.event.v1 import event_pb2 as events_pb
-from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
+from services.pb.ledger.v1.ledger_service_pb2 import (
+    MATCH_STATE_OPEN,
+    PURPOSE_GRANT,
+    PURPOSE_HOLD,
+    PURPOSE_RELEASE,
+)
 from services.pb.log.v1.log_pb2 import Commit
 
 HOLD_STAKES: Final = 8
@@ -108,6 +114,11 @@ class Work:
         balance = self._changed.get(account)
         return self._funds.balances.get(account, 0) if balance is None else balance
 
+    @property
+    def purses(self) -> tuple[Purse | None, ...]:
+        """The accounts behind the seats; None for bots."""
+        return purses(self.book.players, self.book.difficulties)
+
     def take(self, seat: int, most: int, moved: dict[str, int]) -> int:
         """Take chips of a seat, available ones first and never more than there are; how many it had.
 
@@ -116,20 +127,25 @@ class Work:
             most: how many at most.
             moved: gets what is taken of each account.
         """
-        if self.book.is_bot(seat):
+        purse = self.purses[seat]
+        if purse is None:
             moved[BOTS] = moved.get(BOTS, 0) - most
             return most
-        player, taken = self.book.players[seat], 0
-        for account in (available(player), held(player)):
-            some = min(most - taken, self.has(account) + moved.get(account, 0))
+        taken = 0
+        for account in purse:
+            there = moved.get(account, 0)
+            some = min(most - taken, self.has(account) + there)
             if some > 0:
-                moved[account] = moved.get(account, 0) - some
+                moved[account] = there - some
                 taken += some
+                if taken == most:
+                    break
         return taken
 
     def give(self, seat: int, amount: int, moved: dict[str, int]) -> None:
         """Give chips to a seat."""
-        account = BOTS if self.book.is_bot(seat) else available(self.book.players[seat])
+        purse = self.purses[seat]
+        account = BOTS if purse is None else purse.free
         moved[account] = moved.get(account, 0) + amount
 
     def transfer(self, name: str, purpose: int, deal: int, moved: Mapping[str, int]) -> None:
@@ -141,16 +157,19 @@ class Work:
             deal: the deal, 0 for none.
             moved: what each account gets.
         """
-        postings = tuple(Posting(account, amount) for account, amount in moved.items() if amount)
-        if not postings:
+        if 0 in moved.values():
+            moved = {account: amount for account, amount in moved.items() if amount}
+        if not moved:
             return
-        if sum(amount for _, amount in postings):
+        if sum(moved.values()):
             raise Unsettled(Why.POISON, f"{name} does not sum to zero")
-        for account, amount in postings:
+        for account, amount in moved.items():
             self._changed[account] = self.has(account) + amount
         table_id, version = ("", 0) if name[0] == "/" else (self.book.table_id, self.version)
         identity = transfer_id(name[1:] if name[0] == "/" else f"{table_id}/{name}")
-        self._transfers.append(Transfer(identity, purpose, table_id, deal, version, self.at_us, postings))
+        self._transfers.append(
+            Transfer(identity, purpose, table_id, deal, version, self.at_us, tuple(moved.items()))
+        )
 
     def won(self, seat: int, amount: int) -> None:
         """Count what a seat won with the deal, negative when it lost."""
@@ -167,24 +186,25 @@ class Work:
                 continue
             self._changed[account] = 0
             grant = self._funds.grant
-            self.transfer(f"/grant/{player}", Purpose.PURPOSE_GRANT, 0, {GRANTS: -grant, account: grant})
+            self.transfer(f"/grant/{player}", PURPOSE_GRANT, 0, {GRANTS: -grant, account: grant})
 
     def hold(self, name: str, deal: int) -> None:
         """Hold eight base stakes of each person, or what there is; who has less is noted in the book."""
         book, moved, unfunded = self.book, dict[str, int](), list[int]()
         wanted = HOLD_STAKES * book.stake
-        for seat, player in enumerate(book.players):
-            if book.is_bot(seat):
+        for seat, purse in enumerate(self.purses):
+            if purse is None:
                 continue
-            free, kept = available(player), held(player)
-            missing = wanted - self.has(kept)
+            missing = wanted - self.has(purse.kept)
             if missing > 0:
-                some = min(missing, self.has(free))
-                moved[free], moved[kept] = -some, some
+                some = min(missing, self.has(purse.free))
+                moved[purse.free], moved[purse.kept] = -some, some
                 if some < missing and not book.escaped[seat]:
                     unfunded.append(seat)
-        self.transfer(name, Purpose.PURPOSE_HOLD, deal, moved)
-        self.book = book._replace(unfunded=tuple(unfunded))
+        if moved:
+            self.transfer(name, PURPOSE_HOLD, deal, moved)
+        if unfunded or book.unfunded:
+            self.book = book.replace(unfunded=tuple(unfunded))
 
     def bind(self) -> None:
         """Bind the four seats' people to the table and hold their stakes: all at once, or the table waits.
@@ -197,7 +217,7 @@ class Work:
             if elsewhere is not None and elsewhere != self.book.table_id:
                 raise Unsettled(Why.WAITS, waits_for=elsewhere)
         self._binds += people
-        self.book = self.book._replace(held=True)
+        self.book = self.book.replace(held=True)
         self.hold(f"0/hold/v{self.version}", 0)
 
     def release(self, players: Iterable[str], name: str) -> None:
@@ -207,7 +227,7 @@ class Work:
             self._frees.append(player)
             kept = self.has(held(player))
             moved[held(player)], moved[available(player)] = -kept, kept
-        self.transfer(name, Purpose.PURPOSE_RELEASE, self.book.ended, moved)
+        self.transfer(name, PURPOSE_RELEASE, self.book.ended, moved)
 
     def everybody_bound(self) -> list[str]:
         """All people whose chips the table holds, also those who never sat down."""
@@ -215,7 +235,7 @@ class Work:
 
     def over(self, state: int) -> None:
         """The match is over, one way or the other: everything that is held is given back."""
-        self.book = self.book._replace(state=state, ended_at_us=self.at_us, unfunded=())
+        self.book = self.book.replace(state=state, ended_at_us=self.at_us, unfunded=())
         self.release(self.everybody_bound(), f"{self.book.ended}/release")
 
     # The end of the commit
@@ -223,7 +243,7 @@ class Work:
     def done(self) -> Settled:
         """What it came to; holds are made, or filled up again, after everything else."""
         book = self.book
-        open_ = book.state == MatchState.MATCH_STATE_OPEN
+        open_ = book.state == MATCH_STATE_OPEN
         if open_ and book.moves_money:
             if self.scored is not None:
                 self.hold(f"{self.scored.deal}/hold", self.scored.deal)
@@ -242,7 +262,7 @@ class Work:
                 self.version,
             )
             won = (0,) * SEATS
-        book = self.book._replace(version=self.version, won=total, deal_won=won)
+        book = self.book.replace(version=self.version, won=total, deal_won=won)
         return Settled(book, self._transfers, self._changed, self._binds, self._frees, deal)
 
 

@@ -15,7 +15,16 @@ from typing import Any, Final
 from services.ledger.books import SEATS, TableBook
 from services.ledger.moving import Funds, Settled, Unsettled, Why, Work, in_parts
 from services.pb.event.v1 import event_pb2 as events_pb
-from services.pb.ledger.v1.ledger_service_pb2 import MatchState, Purpose
+from services.pb.ledger.v1.ledger_service_pb2 import (
+    MATCH_STATE_BROKEN_OFF,
+    MATCH_STATE_FINISHED,
+    MATCH_STATE_OPEN,
+    PURPOSE_ESCAPE,
+    PURPOSE_FINE,
+    PURPOSE_PRIZE,
+    PURPOSE_RAKE,
+    PURPOSE_SETTLEMENT,
+)
 from services.pb.log.v1.log_pb2 import Commit
 
 ESCAPE_STAKES: Final = 8
@@ -93,7 +102,7 @@ def _table_opened(work: Work, opened: events_pb.TableOpened) -> None:
 def _seat_taken(work: Work, taken: events_pb.SeatTaken) -> None:
     """Somebody sat down; the last of the four to do so makes the holds."""
     seat, book = taken.seat.seat, work.book
-    work.book = book._replace(
+    work.book = book.replace(
         players=_with(book.players, seat, taken.seat.player_id),
         difficulties=_with(book.difficulties, seat, taken.seat.difficulty),
     )
@@ -105,7 +114,7 @@ def _seat_left(work: Work, left: events_pb.SeatLeft) -> None:
     """A seat was left: before the match with everything given back, later by an escape (RULES §9)."""
     book = work.book
     if left.escaped:
-        work.book = book._replace(escaped=_with(book.escaped, left.seat, True))
+        work.book = book.replace(escaped=_with(book.escaped, left.seat, True))
         if book.escape_fee and book.stake:
             _escape(work, left.seat)
         return
@@ -114,7 +123,7 @@ def _seat_left(work: Work, left: events_pb.SeatLeft) -> None:
         work.release(work.everybody_bound(), name)
     elif left.player_id in work.everybody_bound():
         work.release([left.player_id], name)
-    work.book = book._replace(
+    work.book = book.replace(
         players=_with(book.players, left.seat, ""),
         difficulties=_with(book.difficulties, left.seat, 0),
         held=False,
@@ -137,7 +146,7 @@ def _escape(work: Work, seat: int) -> None:
     moved[house] = moved.get(house, 0) + paid - min(paid, 3 * stake)
     work.won(seat, -paid)
     deal = work.scored.deal if work.scored is not None else work.book.ended + 1
-    work.transfer(f"{deal}/escape/{seat}", Purpose.PURPOSE_ESCAPE, deal, moved)
+    work.transfer(f"{deal}/escape/{seat}", PURPOSE_ESCAPE, deal, moved)
 
 
 def _deal_scored(work: Work, scored: events_pb.DealScored) -> None:
@@ -148,7 +157,7 @@ def _deal_scored(work: Work, scored: events_pb.DealScored) -> None:
     if scored.nominal_levels > MOST_TIMES or any(failed > MOST_TIMES for failed in scored.failed_throws):
         raise Unsettled(Why.POISON, "more levels or throws than a deal has")
     work.scored = scored
-    work.book = book._replace(scored=book.scored + 1)
+    work.book = book.replace(scored=book.scored + 1)
     if not book.stake:
         return
     if book.fine_quarters:
@@ -168,7 +177,7 @@ def _fine(work: Work, deal: int, seat: int, failed: int) -> None:
         work.give(other, part, moved)
         work.won(other, part)
     work.won(seat, -paid)
-    work.transfer(f"{deal}/fine/{seat}", Purpose.PURPOSE_FINE, deal, moved)
+    work.transfer(f"{deal}/fine/{seat}", PURPOSE_FINE, deal, moved)
 
 
 def _settlement(work: Work, scored: events_pb.DealScored) -> None:
@@ -188,7 +197,7 @@ def _settlement(work: Work, scored: events_pb.DealScored) -> None:
     for seat, part in zip((side, side + 2), parts, strict=True):
         work.give(seat, part, moved)
         work.won(seat, part)
-    work.transfer(f"{deal}/settlement", Purpose.PURPOSE_SETTLEMENT, deal, moved)
+    work.transfer(f"{deal}/settlement", PURPOSE_SETTLEMENT, deal, moved)
     if book.rake_permille:
         taken: dict[str, int] = {}
         for seat, part in zip((side, side + 2), parts, strict=True):
@@ -196,7 +205,7 @@ def _settlement(work: Work, scored: events_pb.DealScored) -> None:
             work.give(seat, -share, taken)
             work.won(seat, -share)
             taken[book.house] = taken.get(book.house, 0) + share
-        work.transfer(f"{deal}/rake", Purpose.PURPOSE_RAKE, deal, taken)
+        work.transfer(f"{deal}/rake", PURPOSE_RAKE, deal, taken)
 
 
 def _side(side: int) -> int:
@@ -209,7 +218,7 @@ def _deal_over(work: Work, event: Any) -> None:
     """A deal is over, scored or not; deals are numbered without gaps, so that old logs show gaps as well."""
     if event.deal != work.book.ended + 1:
         raise Unsettled(Why.GAP, f"deal {event.deal} after deal {work.book.ended}")
-    work.book = work.book._replace(ended=event.deal)
+    work.book = work.book.replace(ended=event.deal)
 
 
 def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
@@ -217,7 +226,7 @@ def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
     book = work.book
     side = _side(ended.winning_side) if ended.HasField("winning_side") else -1
     people = all(player and not book.is_bot(seat) for seat, player in enumerate(book.players))
-    work.book = book._replace(
+    work.book = book.replace(
         winning_side=side,
         advanced=tuple(ended.advanced),
         rated=people and not any(book.escaped) and not book.unfunded,
@@ -227,15 +236,15 @@ def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
         for seat, part in zip((side, side + 2), in_parts(book.prize, 2), strict=True):
             work.give(seat, part, moved)
             work.gained[seat] += part
-        work.transfer(f"{book.ended}/prize", Purpose.PURPOSE_PRIZE, book.ended, moved)
-    work.over(MatchState.MATCH_STATE_FINISHED)
+        work.transfer(f"{book.ended}/prize", PURPOSE_PRIZE, book.ended, moved)
+    work.over(MATCH_STATE_FINISHED)
 
 
 def _table_closed(work: Work, closed: events_pb.TableClosed) -> None:
     """The table is closed; a match that was not over is broken off, and everything held goes back."""
-    if work.book.state == MatchState.MATCH_STATE_OPEN:
-        work.over(MatchState.MATCH_STATE_BROKEN_OFF)
-    work.book = work.book._replace(closed=True, unfunded=())
+    if work.book.state == MATCH_STATE_OPEN:
+        work.over(MATCH_STATE_BROKEN_OFF)
+    work.book = work.book.replace(closed=True, unfunded=())
 
 
 _HANDLERS: Final[Mapping[str, Callable[[Work, Any], None]]] = {

@@ -10,7 +10,7 @@ from support.ledger_oracle import expected, totals
 from support.ledgers import GRANT, check, feed, merged, rows, shuffled, whole
 
 from services.bench.ledger_logs import Mix, World
-from services.ledger.books import Posting, Transfer, transfer_id
+from services.ledger.books import Transfer, transfer_id
 from services.ledger.consumer import Applier
 from services.ledger.folding import Fold, entry
 from services.ledger.metrics import LedgerMetrics
@@ -164,7 +164,7 @@ async def test_a_transfer_of_the_same_id_that_moved_something_else_parks_its_tab
     messages, others = one_match(), World(Random(9), BROKE).messages(10)
     table_id = messages[0].table_id
     identity = transfer_id(f"{table_id}/1/settlement")
-    moved = (Posting("house:fees", -5), Posting("available:own_0000", 5))
+    moved = (("house:fees", -5), ("available:own_0000", 5))
     await applier.apply(ledgers.entries_of(messages[:1]))
     await forge(database, Transfer(identity, Purpose.PURPOSE_SETTLEMENT, table_id, 1, 4, 77, moved))
     await applier.apply(ledgers.entries_of([*others, *messages[1:]]))
