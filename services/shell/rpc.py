@@ -51,6 +51,8 @@ class Call(NamedTuple):
     """The operator that the player belongs to, or whose API key it is; empty for the house."""
     address: str = ""
     """Where the call came from, without the port; of a gateway's callers all the same."""
+    scope: str = ""
+    """What the token is for, words separated by spaces."""
 
 
 Admit = Callable[[Any, Context, Buckets, float], Call | Awaitable[Call]]
@@ -183,7 +185,15 @@ class Guard:
             if identity.operator:
                 _take(self._operators, identity.operator)
         _check(request)
-        return Call(player_id, identity.expires_at, started, accept_language, identity.operator, address)
+        return Call(
+            player_id,
+            identity.expires_at,
+            started,
+            accept_language,
+            identity.operator,
+            address,
+            identity.scope,
+        )
 
     def _admit_anybody(
         self, request: Message | None, context: Context, bucket: Buckets, started: float
