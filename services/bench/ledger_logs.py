@@ -11,6 +11,7 @@ from random import Random
 from typing import Final, NamedTuple
 
 from services.game.ids import STREAMS, TableId, partition
+from services.pb.card.v1.card_pb2 import Card, Rank
 from services.pb.event.v1 import event_pb2 as pb
 from services.pb.log.v1.log_pb2 import Commit
 
@@ -131,8 +132,8 @@ class World:
         free = self._free()
         if rng.random() < mix.seated and len(free) >= 4:
             people = rng.sample(free, 4)
-            for seat in table.free_seats():
-                self._sit(table, seat, people[seat])
+            for free_seat in table.free_seats():
+                self._sit(table, free_seat, people[free_seat])
         options = {"failed_throw_quarters": "1" if self._has() else "0"}
         options["escape_fee"] = "true" if self._has() else "false"
         opened = pb.TableOpened(
@@ -220,8 +221,8 @@ class World:
         )
         if not self._mix.noise:
             return [pb.Event(deal_scored=scored)]
-        scored.kitty.extend(rng.randint(1, 54) for _ in range(8))
-        scored.levels.extend([1, 2])
+        scored.kitty.extend(Card.ValueType(rng.randint(1, 54)) for _ in range(8))
+        scored.levels.extend([Rank.ValueType(1), Rank.ValueType(2)])
         scored.reveal.CopyFrom(
             pb.Reveal(
                 deal=table.ended, server_seed=rng.randbytes(32), keys=[rng.randbytes(32) for _ in range(5)]
@@ -239,7 +240,7 @@ class World:
             )
         )
         return [
-            pb.Event(cards_played=pb.CardsPlayed(seat=3, cards=[rng.randint(1, 54)])),
+            pb.Event(cards_played=pb.CardsPlayed(seat=3, cards=[Card.ValueType(rng.randint(1, 54))])),
             pb.Event(trick_taken=pb.TrickTaken(seat=1, points=10, attackers_points=80)),
             pb.Event(deal_scored=scored),
         ]

@@ -10,6 +10,7 @@ from services.bench.deals import deals
 from services.bench.fanout import fanout
 from services.bench.figures import Figure
 from services.bench.fold import fold
+from services.bench.ledger import ledger
 from services.bench.legality import legality
 from services.bench.matching import matching
 from services.bench.memory import memory
@@ -30,6 +31,7 @@ HOUSE: Final[dict[str, Callable[[Scale], Awaitable[list[Figure]]]]] = {
     "fanout": fanout,
     "cold": cold,
     "memory": memory,
+    "ledger": ledger,
 }
 """Benchmarks of services, each on a nats-server of its own."""
 NAMES: Final = (*ALONE, *HOUSE)

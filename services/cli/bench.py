@@ -43,6 +43,7 @@ def bench(chosen: tuple[str, ...], quick: bool, as_json: bool) -> None:
     fanout   a Play to the last of four watchers
     cold     a table that is in nobody's memory until it can be played on
     memory   what an open table takes in memory
+    ledger   deals settled a second, beside a bare insert of the same rows, and how late
 
     Each figure is a median with the least and greatest of its runs, held against a bar; some against a floor
     measured beside it in the same run, and then the ratio counts. These are measurements, not tests: the

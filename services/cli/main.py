@@ -12,6 +12,7 @@ _COMMANDS: Final = {
     "lobby": "services.cli.services",
     "bot": "services.cli.services",
     "play": "services.cli.play.command",
+    "ledger": "services.cli.services",
     "token": "services.cli.token",
     "keys": "services.cli.keys",
     "operator": "services.cli.operator",

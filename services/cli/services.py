@@ -1,4 +1,4 @@
-"""`shengji table`, `lobby` and `bot`: one service alone, its flags made from its declared settings."""
+"""`shengji table`, `lobby`, `bot` and `ledger`: one service alone, with flags from its settings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +8,8 @@ import click
 
 from services.bot.app import run as run_bot
 from services.bot.config import BotConfig
+from services.ledger.app import run as run_ledger
+from services.ledger.config import LedgerConfig
 from services.lobby.app import run as run_lobby
 from services.lobby.config import LobbyConfig
 from services.shell.broker import BrokerError
@@ -96,3 +98,13 @@ def lobby(**flags: object) -> None:
     if config.insecure_entropy:
         raise click.UsageError("SHENGJI_INSECURE_ENTROPY is for `shengji demo --seed` alone")
     _run(run_lobby, config)
+
+
+@click.command()
+@flags_of(LedgerConfig)
+def ledger(**flags: object) -> None:
+    """Run a ledger service: chips, results and ratings, from the tables' log.
+
+    One of all replicas on a database applies the log; the others answer questions and stand by.
+    """
+    _run(run_ledger, loaded(LedgerConfig, flags))

@@ -166,6 +166,11 @@ class Consumer:
         """Begin: to write, or to stand by."""
         self._task = asyncio.create_task(self._run())
 
+    def check(self) -> None:
+        """That it still works; a fault that nobody foresaw ends the process, and another takes over."""
+        if self._task is not None and self._task.done() and not self._task.cancelled():
+            self._task.result()
+
     async def stop(self) -> None:
         """Apply no more; what is under way is given up or committed, and both are right."""
         if self._task is not None:

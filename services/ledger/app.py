@@ -1,0 +1,222 @@
+"""The ledger process: put together, run, and taken apart in order."""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+import grpc
+from prometheus_client import CollectorRegistry
+
+from services.ledger import ratings
+from services.ledger.config import LedgerConfig
+from services.ledger.consumer import Applier, Consumer
+from services.ledger.database import Database, DatabaseAway
+from services.ledger.holding import Holding
+from services.ledger.metrics import LedgerMetrics
+from services.ledger.unfunded import Unfunded
+from services.pb.ledger.v1.ledger_service_pb2 import DESCRIPTOR
+from services.rules.options import RULES_VERSION
+from services.shell import server
+from services.shell.broker import Broker
+from services.shell.config import ConfigError, is_loopback, split_address
+from services.shell.keys import signing_key
+from services.shell.logs import Log, fault_of
+from services.shell.metrics import build_info, export
+
+SERVICE: Final = DESCRIPTOR.services_by_name["LedgerService"]
+DOMAIN: Final = "shengji.ledger"
+SCOPE: Final = "ledger"
+"""What a token's scope must name."""
+PLAYER_ISSUER: Final = "local"
+SERVICE_ISSUER: Final = "services"
+"""Signs tokens of services; its key is DATA/keys/services.key."""
+_DATABASE_S: Final = 1.0
+"""Between two attempts to reach a database at the start."""
+
+
+class LedgerService:
+    """The working parts of a ledger service.
+
+    Attributes:
+        database: the database, migrated.
+        holding: holds and grants, for calls.
+        registry: the metrics.
+        consumer: applies the log, or stands by.
+        running: the server, while it serves.
+    """
+
+    def __init__(self, config: LedgerConfig, database: Database, broker: Broker, log: Log) -> None:
+        """Put them together; nothing runs yet.
+
+        Raises:
+            ConfigError: an address or a certificate that cannot be used.
+            KeyFileError: a key cannot be used.
+        """
+        self._config = config
+        self._log = log
+        self.database = database
+        self.registry = CollectorRegistry()
+        build_info(
+            self.registry,
+            version=_version(),
+            rules_version=str(RULES_VERSION),
+            database=database.dialect,
+            python=sys.version.split()[0],
+        )
+        self.metrics = LedgerMetrics(self.registry)
+        self.holding = Holding(database, config.opening_grant)
+        applier = Applier(database, config.opening_grant, self.metrics, log, (ratings.project,))
+        self.consumer = Consumer(database, broker, applier, self.holding, self.metrics, log)
+        self._channel = _channel(config)
+        key = signing_key(config.data, SERVICE_ISSUER)
+        self._unfunded = Unfunded(
+            database, self._channel, key, SERVICE_ISSUER, self.consumer, self.metrics, log
+        )
+        self._handlers: list[grpc.GenericRpcHandler] = []
+        self.running: server.Running | None = None
+
+    async def start(self) -> server.Running:
+        """Begin to serve, and to apply the log or stand by.
+
+        Raises:
+            ConfigError: the address or the certificate cannot be used.
+        """
+        tls = _tls(self._config)
+        self.running = await server.start(self._handlers, [SERVICE.full_name], self._config.listen, tls)
+        self.consumer.start()
+        self._unfunded.start()
+        return self.running
+
+    async def stop(self, *, wait_s: float = server.NOT_SERVING_S, grace_s: float = server.GRACE_S) -> None:
+        """Stop in order: another process takes over the log, then callers go."""
+        await self._unfunded.stop()
+        await self.consumer.stop()
+        if self.running is not None:
+            running, self.running = self.running, None
+            await running.drain(lambda: None, wait_s=wait_s, grace_s=grace_s)
+        await self._channel.close()
+
+
+async def serve(config: LedgerConfig, ready: Callable[[int], None] | None = None) -> None:
+    """Run the ledger service until SIGTERM or SIGINT.
+
+    Args:
+        config: the settings.
+        ready: called with the port once calls are served.
+
+    Raises:
+        ConfigError: a setting that cannot be.
+        KeyFileError: a key that cannot be used.
+        BrokerError: NATS cannot be used.
+    """
+    log = Log("ledger", config.log_level).adopt_libraries()
+    stopped = server.stop_signals(log)
+    database = Database(config.database_url)
+    try:
+        if not await _migrated(database, stopped, log):
+            return
+        broker = await Broker.connect(config.nats, "ledger")
+        try:
+            await _serve(config, database, broker, log, stopped, ready)
+        finally:
+            await broker.close()
+    finally:
+        await database.close()
+        log.info("stopped")
+
+
+async def _serve(
+    config: LedgerConfig,
+    database: Database,
+    broker: Broker,
+    log: Log,
+    stopped: asyncio.Event,
+    ready: Callable[[int], None] | None,
+) -> None:
+    service = LedgerService(config, database, broker, log)
+    metrics_port = export(service.registry, config.metrics)
+    running = await service.start()
+    host = config.listen.rpartition(":")[0]
+    log.info("serving", address=f"{host}:{running.port}", metrics_port=metrics_port or 0)
+    if ready is not None:
+        ready(running.port)
+    try:
+        await _until(stopped, broker, service.consumer, log)
+    finally:
+        await service.stop()
+
+
+async def _migrated(database: Database, stopped: asyncio.Event, log: Log) -> bool:
+    """Wait for the database for as long as it takes; False when told to stop before."""
+    told = False
+    while not stopped.is_set():
+        try:
+            await database.migrate()
+        except DatabaseAway as error:
+            if not told:
+                log.warning("database_away", fault=fault_of(error))
+                told = True
+        else:
+            return True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_DATABASE_S):
+                await stopped.wait()
+    return False
+
+
+async def _until(stopped: asyncio.Event, broker: Broker, consumer: Consumer, log: Log) -> None:
+    """Wait for a signal, or for what ends the process: a connection or a consumer that will not come back."""
+    while not stopped.is_set():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await stopped.wait()
+        if broker.closed:
+            log.error("nats closed")
+            return
+        consumer.check()
+
+
+def run(config: LedgerConfig) -> None:
+    """Run the service in an event loop of its own, uvloop's where it exists."""
+    if sys.platform == "win32":
+        asyncio.run(serve(config))
+        return
+    import uvloop  # noqa: PLC0415 - there is none for Windows
+
+    uvloop.run(serve(config))
+
+
+def _channel(config: LedgerConfig) -> grpc.aio.Channel:
+    """A channel to all the table services: called in turn, so that the loss of one stops nobody."""
+    addresses = [address.strip() for address in config.table.split(",")]
+    hosts = [split_address(address)[0] for address in addresses]
+    target = addresses[0] if len(addresses) == 1 else "ipv4:" + ",".join(addresses)
+    options = (("grpc.lb_policy_name", "round_robin"), ("grpc.max_reconnect_backoff_ms", 300))
+    if config.table_ca:
+        try:
+            roots = Path(config.table_ca).read_bytes()
+        except OSError as error:
+            raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
+        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(roots), options)
+    if not all(is_loopback(host) for host in hosts):
+        raise ConfigError(f"{config.table} is not all on this machine: --table-ca is required")
+    return grpc.aio.insecure_channel(target, options)
+
+
+def _tls(config: LedgerConfig) -> server.Tls | None:
+    if not config.tls_cert and not config.tls_key:
+        return None
+    if not config.tls_cert or not config.tls_key:
+        raise ConfigError("--tls-cert and --tls-key go together")
+    return server.Tls(Path(config.tls_cert), Path(config.tls_key))
+
+
+def _version() -> str:
+    try:
+        return version("shengji")
+    except PackageNotFoundError:
+        return "0"
