@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Row, bindparam, func, select, text, tuple_
+from sqlalchemy import bindparam, func, select, text, tuple_
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger import books
@@ -144,7 +144,7 @@ async def _available_before(connection: AsyncConnection, player: str, seq: int) 
     return int(await connection.scalar(newest) or 0)
 
 
-def _entry(group: Sequence[Row[Any]], player: str, after: int) -> pb.Entry:
+def _entry(group: Sequence[Any], player: str, after: int) -> pb.Entry:
     first = group[0]
     return pb.Entry(
         transfer_id=str(UUID(bytes=first.transfer_id)),
@@ -215,7 +215,7 @@ _MATCH: Final = (
 )
 
 
-def _known(row: Row[Any]) -> Known:
+def _known(row: Any) -> Known:
     return Known(
         books.decode(row.book),
         row.parked is not None or bool(row.fault),
@@ -325,7 +325,7 @@ async def leaderboard(
     return [_ranked(row, rank + number) for number, row in enumerate(rows, 1)]
 
 
-def _ranked(row: Row[Any], rank: int) -> Ranked:
+def _ranked(row: Any, rank: int) -> Ranked:
     standing = Standing(row.mu, row.sigma, row.matches, row.season, row.season_matches)
     told = pb.Rank(rank=rank, rating=rating(row.player_id, standing), season_matches=row.season_matches)
     return Ranked(row.score, row.player_id, rank, told)

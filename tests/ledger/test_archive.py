@@ -289,5 +289,5 @@ async def test_it_runs_by_itself_where_it_may(bench, monkeypatch):
     assert (await one.row())[5] == 0
     may = True
     async with asyncio.timeout(20):
-        while not (await one.row())[5]:
+        while not (await one.row())[5]:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
