@@ -15,8 +15,10 @@ from services.bench.figures import Bar, Figure, percentile
 from services.bench.ledger_logs import Message, Mix, World
 from services.bench.scale import Scale
 from services.game.ids import STREAMS
+from services.ledger.bulk import insert_rows
+from services.ledger.app import spare_the_collector
 from services.ledger.consumer import BATCH, Applier
-from services.ledger.database import Database, insert_rows, opened
+from services.ledger.database import Database, opened
 from services.ledger.folding import entry
 from services.ledger.merging import Merge
 from services.ledger.metrics import LedgerMetrics
@@ -49,6 +51,7 @@ _LIVE_S: Final = 10
 
 async def ledger(scale: Scale) -> list[Figure]:
     """Deals settled a second from bytes to rows, on each database there is, and how late postings are."""
+    spare_the_collector()
     messages = World(Random("ledger"), _MIX).messages(scale.of(_DEALS))
     size = sum(len(message.stored) for message in messages) / len(messages)
     note = f"{len(messages):,} commits of {size:.0f} bytes, {BATCH:,} a transaction"

@@ -7,12 +7,12 @@ that whatever happens in between, each commit has its effect exactly once.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger import books
 from services.ledger.books import BOTS, FEES, GRANTS, TableBook
-from services.ledger.database import chunks, insert_rows, run_many
+from services.ledger.bulk import delete_among, insert_rows, rows_among, run_many, upsert_rows
 from services.ledger.folding import Entry, Fold, Parked, entry, people_of
 from services.ledger.moving import Why
 from services.ledger.posting import load_balances, load_transfers
@@ -24,30 +24,13 @@ from services.ledger.schema import (
     matches,
     parked,
     positions,
+    stats,
     unapplied,
 )
 
 Projection = Callable[[AsyncConnection, Fold], Awaitable[None]]
 """Writes what else follows from a batch, in its transaction; it may run again when the batch does."""
 
-_SET_MATCH: Final = (
-    "INSERT INTO matches (table_id, book, state, unfunded, opened_at_us, ended_at_us, rated)"
-    " VALUES (:1, :2, :3, :4, :5, :6, :7) ON CONFLICT (table_id) DO UPDATE SET book = excluded.book,"
-    " state = excluded.state, unfunded = excluded.unfunded, ended_at_us = excluded.ended_at_us,"
-    " rated = excluded.rated"
-)
-_ADD_STATS: Final = (
-    "INSERT INTO stats (player_id, preset, deals, deals_won, matches, matches_won, levels, escapes, won)"
-    " VALUES (:1, :2, :3, :4, :5, :6, :7, :8, :9) ON CONFLICT (player_id, preset) DO UPDATE SET"
-    " deals = stats.deals + excluded.deals, deals_won = stats.deals_won + excluded.deals_won,"
-    " matches = stats.matches + excluded.matches, matches_won = stats.matches_won + excluded.matches_won,"
-    " levels = stats.levels + excluded.levels, escapes = stats.escapes + excluded.escapes,"
-    " won = stats.won + excluded.won"
-)
-_SET_PARKED: Final = (
-    "INSERT INTO parked (table_id, why, waits_for, since_us) VALUES (:1, :2, :3, :4)"
-    " ON CONFLICT (table_id) DO UPDATE SET why = excluded.why, waits_for = excluded.waits_for"
-)
 _DROP_KEPT: Final = "DELETE FROM unapplied WHERE table_id = :1 AND version = :2"
 _SET_POSITION: Final = "UPDATE positions SET sequence = :2 WHERE stream = :1"
 
@@ -149,10 +132,9 @@ async def _load(
     fold.parked = dict(were_parked)
     for (table_id, version), stored in were_kept.items():
         fold.kept[table_id][version] = stored
-    for some in chunks(people):
-        held_for = select(holds.c.player_id, holds.c.table_id).where(holds.c.player_id.in_(some))
-        for player, table_id in await connection.execute(held_for):
-            fold.bind(player, table_id)
+    bound = "SELECT player_id, table_id FROM holds WHERE player_id {among}"
+    for player, table_id in await rows_among(connection, bound, people):
+        fold.bind(player, table_id)
     await _load_hashes(connection, fold, entries)
     return _Batch(fold, dict(fold.bound), were_parked, were_kept, reached)
 
@@ -163,42 +145,30 @@ async def _load_parked(connection: AsyncConnection, tables: Collection[str]) -> 
     wanted = set(tables)
     while wanted:
         new = set()
-        for some in chunks(sorted(wanted)):
-            rows = await connection.execute(
-                select(parked).where(parked.c.table_id.in_(some) | parked.c.waits_for.in_(some))
-            )
-            for row in rows:
-                if row.table_id not in found:
-                    found[row.table_id] = Parked(Why(row.why), row.waits_for, row.since_us)
-                    new.add(row.table_id)
+        for column in ("table_id", "waits_for"):
+            statement = f"SELECT table_id, why, waits_for, since_us FROM parked WHERE {column} {{among}}"
+            for table_id, why, waits_for, since_us in await rows_among(connection, statement, wanted):
+                if table_id not in found:
+                    found[table_id] = Parked(Why(why), waits_for, since_us)
+                    new.add(table_id)
         wanted = new - wanted
     return found
 
 
 async def _load_kept(connection: AsyncConnection, tables: Collection[str]) -> dict[tuple[str, int], bytes]:
-    kept: dict[tuple[str, int], bytes] = {}
-    for some in chunks(sorted(tables)):
-        rows = await connection.execute(select(unapplied).where(unapplied.c.table_id.in_(some)))
-        kept.update({(row.table_id, row.version): row.stored for row in rows})
-    return kept
+    statement = "SELECT table_id, version, stored FROM unapplied WHERE table_id {among}"
+    rows = await rows_among(connection, statement, tables)
+    return {(table_id, version): stored for table_id, version, stored in rows}
 
 
 async def _load_books(connection: AsyncConnection, tables: Collection[str]) -> dict[str, TableBook]:
-    known: dict[str, TableBook] = {}
-    for some in chunks(sorted(tables)):
-        rows = await connection.execute(
-            select(matches.c.table_id, matches.c.book).where(matches.c.table_id.in_(some))
-        )
-        known.update((table_id, books.decode(book)) for table_id, book in rows)
-    return known
+    rows = await rows_among(connection, "SELECT table_id, book FROM matches WHERE table_id {among}", tables)
+    return {table_id: books.decode(book) for table_id, book in rows}
 
 
 async def _bound_to(connection: AsyncConnection, tables: Collection[str]) -> list[str]:
-    found: list[str] = []
-    for some in chunks(sorted(tables)):
-        rows = await connection.execute(select(holds.c.player_id).where(holds.c.table_id.in_(some)))
-        found += rows.scalars()
-    return found
+    rows = await rows_among(connection, "SELECT player_id FROM holds WHERE table_id {among}", tables)
+    return [player for (player,) in rows]
 
 
 async def _load_hashes(connection: AsyncConnection, fold: Fold, entries: Sequence[Entry]) -> None:
@@ -209,14 +179,14 @@ async def _load_hashes(connection: AsyncConnection, fold: Fold, entries: Sequenc
         if book is not None and new.commit is not None and new.commit.version <= book.version:
             again.setdefault(new.table_id, []).append(new.commit.version)
     for table_id, versions in again.items():
-        for some in chunks(versions):
-            rows = await connection.execute(
-                select(applied.c.version, applied.c.hash).where(
-                    applied.c.table_id == table_id, applied.c.version.in_(some)
-                )
+        rows = await connection.execute(
+            select(applied.c.version, applied.c.hash).where(
+                applied.c.table_id == table_id,
+                applied.c.version.between(min(versions), max(versions)),
             )
-            for version, digest in rows:
-                fold.hashes[table_id, version] = digest
+        )
+        for version, digest in rows:
+            fold.hashes[table_id, version] = digest
 
 
 def _others(known: Mapping[str, TableBook], commits: Iterable[Any]) -> set[str]:
@@ -250,9 +220,9 @@ async def _save_tables(connection: AsyncConnection, fold: Fold) -> None:
     await fold.journal.save(connection)
     await insert_rows(connection, applied, fold.applied)
     changed = [fold.books[table_id] for table_id in sorted(fold.changed)]
-    await run_many(
+    await upsert_rows(
         connection,
-        _SET_MATCH,
+        matches,
         [
             (
                 book.table_id,
@@ -274,7 +244,9 @@ async def _save_tables(connection: AsyncConnection, fold: Fold) -> None:
             for table_id, (deal, points, side, levels, won, at_us, version) in fold.deals
         ],
     )
-    await run_many(connection, _ADD_STATS, [(*key, *sums) for key, sums in sorted(fold.stats.items())])
+    await upsert_rows(
+        connection, stats, [(*key, *sums) for key, sums in sorted(fold.stats.items())], add=True
+    )
     await _save_people(connection, fold)
 
 
@@ -282,8 +254,7 @@ async def _save_holds(connection: AsyncConnection, batch: _Batch) -> None:
     """Who is bound to which table."""
     before, now = batch.bound, batch.fold.bound
     gone = [player for player, table_id in before.items() if now.get(player) != table_id]
-    for some in chunks(sorted(gone)):
-        await connection.execute(delete(holds).where(holds.c.player_id.in_(some)))
+    await delete_among(connection, holds, "player_id", gone)
     at_us = batch.fold.now_us
     new = [(*bound, at_us) for bound in sorted(now.items()) if before.get(bound[0]) != bound[1]]
     await insert_rows(connection, holds, new)
@@ -291,8 +262,7 @@ async def _save_holds(connection: AsyncConnection, batch: _Batch) -> None:
 
 async def _save_people(connection: AsyncConnection, fold: Fold) -> None:
     """Who sits where, for the lists of matches."""
-    for some in chunks(sorted(fold.reseated)):
-        await connection.execute(delete(match_players).where(match_players.c.table_id.in_(some)))
+    await delete_among(connection, match_players, "table_id", fold.reseated)
     await insert_rows(
         connection,
         match_players,
@@ -309,14 +279,13 @@ async def _save_people(connection: AsyncConnection, fold: Fold) -> None:
 async def _save_parked(connection: AsyncConnection, batch: _Batch) -> None:
     """What is kept aside, as it differs from what was."""
     fold = batch.fold
-    for some in chunks(sorted(batch.parked.keys() - fold.parked.keys())):
-        await connection.execute(delete(parked).where(parked.c.table_id.in_(some)))
+    await delete_among(connection, parked, "table_id", batch.parked.keys() - fold.parked.keys())
     rows = [
         (table_id, now.why.value, now.waits_for, now.since_us)
         for table_id, now in sorted(fold.parked.items())
         if batch.parked.get(table_id) != now
     ]
-    await run_many(connection, _SET_PARKED, rows)
+    await upsert_rows(connection, parked, rows)
     kept = {
         (table_id, version): stored
         for table_id, some in fold.kept.items()

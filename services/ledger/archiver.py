@@ -20,7 +20,8 @@ from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger.archive import Archive, ArchiveDamaged, Kept, fault_in, place_of
-from services.ledger.database import Database, DatabaseAway, run_many
+from services.ledger.bulk import run_many
+from services.ledger.database import Database, DatabaseAway
 from services.ledger.folding import Fold
 from services.ledger.schema import applied, archives
 from services.shell.log_store import LogStore, Unavailable

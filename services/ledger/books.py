@@ -33,6 +33,7 @@ def held(player_id: str) -> str:
     return f"held:{player_id}"
 
 
+@lru_cache(maxsize=65_536)
 def player_of(account: str) -> str | None:
     """Whose an account is; None for the house's and operators'."""
     kind, _, player_id = account.partition(":")

@@ -14,7 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger.applying import Projection, apply_batch, apply_carefully
-from services.ledger.database import Database, DatabaseAway, Writer, run_many
+from services.ledger.bulk import run_many
+from services.ledger.database import Database, DatabaseAway, Writer
 from services.ledger.folding import Entry, Fold
 from services.ledger.holding import EXPIRES_US, Holding, clock_us
 from services.ledger.metrics import LedgerMetrics
@@ -24,7 +25,7 @@ from services.ledger.schema import parked, positions
 from services.shell.broker import Broker
 from services.shell.logs import Log, fault_of
 
-BATCH: Final = 2000
+BATCH: Final = 5000
 """Commits of one transaction at most."""
 STANDBY_S: Final = 0.5
 """How often a process that stands by asks whether it may write."""

@@ -8,14 +8,14 @@ import asyncio
 import fcntl
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, Table, event, text
+from sqlalchemy import Connection, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, InterfaceError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
@@ -27,7 +27,7 @@ Work = Callable[[AsyncConnection], Awaitable[T]]
 
 ATTEMPTS: Final = 8
 """How often a transaction is tried that lost against another one."""
-KEYS: Final = 3
+KEYS: Final = 6
 """How often one is tried that finds a key taken, which may have been another one's doing just now."""
 _BUSY_S: Final = 5.0
 """How long a transaction waits for another one's lock."""
@@ -214,61 +214,6 @@ async def opened(url: str) -> AsyncIterator[Database]:
         yield database
     finally:
         await database.close()
-
-
-async def insert_rows(connection: AsyncConnection, table: Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert many rows as the database takes them fastest: COPY in PostgreSQL, one statement in SQLite.
-
-    Args:
-        connection: in a transaction.
-        table: the table.
-        rows: values in the order of the table's columns, without one that the database numbers itself.
-
-    Raises:
-        IntegrityError: a row that cannot be.
-    """
-    if not rows:
-        return
-    columns = [column.name for column in table.columns if column.autoincrement is not True]
-    if connection.dialect.name == "postgresql":
-        raw = await connection.get_raw_connection()
-        driver: Any = raw.driver_connection
-        try:
-            await driver.copy_records_to_table(table.name, records=rows, columns=columns)
-        except Exception as error:
-            raise _told_as_sqlalchemy_does(error) from error
-        return
-    marks = ", ".join("?" * len(columns))
-    statement = f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES ({marks})"
-    await connection.exec_driver_sql(statement, list(rows))
-
-
-async def run_many(connection: AsyncConnection, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Run one statement for many rows.
-
-    Args:
-        connection: in a transaction.
-        statement: SQL that both databases understand, with ``:1``, ``:2``, … for the values.
-        rows: the values.
-    """
-    if rows:
-        mark = "$" if connection.dialect.name == "postgresql" else "?"
-        await connection.exec_driver_sql(statement.replace(":", mark), list(rows))
-
-
-def _told_as_sqlalchemy_does(error: Exception) -> Exception:
-    """An error of asyncpg's own as SQLAlchemy would have raised it."""
-    state = getattr(error, "sqlstate", None)
-    if state is None and not isinstance(error, OSError):
-        return error
-    kind = IntegrityError if str(state).startswith("23") else InterfaceError if state is None else DBAPIError
-    return kind("COPY", None, error, connection_invalidated=state is None)
-
-
-def chunks(items: Iterable[T], size: int = 500) -> list[list[T]]:
-    """Items in lists short enough for the parameters of one statement."""
-    listed = list(items)
-    return [listed[at : at + size] for at in range(0, len(listed), size)]
 
 
 def away(error: DBAPIError) -> bool:

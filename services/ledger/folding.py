@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from services.ledger.books import DealResult, TableBook, Transfer, held, release
+from services.ledger.books import DealResult, TableBook, Transfer, held, purses, release
 from services.ledger.moving import Funds, Unsettled, Why
 from services.ledger.posting import Journal
 from services.ledger.settling import settle
@@ -234,9 +234,10 @@ class Fold:
             self.ended.append(table_id)
         if deal is None and not finished and after.won == before.won and after.escaped == before.escaped:
             return
-        for seat, player in enumerate(after.players):
-            if not player or after.is_bot(seat):
+        for seat, purse in enumerate(purses(after.players, after.difficulties)):
+            if purse is None:
                 continue
+            player = after.players[seat]
             sums = self.stats.setdefault((player, after.preset), [0] * len(STATS))
             if deal is not None:
                 sums[0] += 1

@@ -12,7 +12,8 @@ from sqlalchemy import delete, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger.books import GRANTS, Transfer, available, held, release, transfer_id
-from services.ledger.database import Database, insert_rows
+from services.ledger.bulk import insert_rows
+from services.ledger.database import Database
 from services.ledger.moving import HOLD_STAKES
 from services.ledger.posting import Journal, load_balances
 from services.ledger.schema import holds, matches, parked, transfers, unapplied

@@ -1,18 +1,16 @@
 """Transfers on their way into the database: balances, rows, and the one place that writes them."""
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger.books import Transfer, available, held, player_of
-from services.ledger.database import chunks, insert_rows
+from services.ledger.bulk import insert_rows, rows_among, upsert_rows
 from services.ledger.schema import accounts, postings, transfers
 
-_SET_BALANCE = (
-    update(accounts).where(accounts.c.name == bindparam("account")).values(balance=bindparam("after"))
-)
+_BALANCES: Final = "SELECT name, balance FROM accounts WHERE name {among} ORDER BY name"
 
 
 class Journal:
@@ -52,14 +50,13 @@ class Journal:
         loaded = self._loaded
         new = [name for name in self.balances if name not in loaded]
         changed = [
-            {"account": name, "after": balance}
+            (name, "chips", player_of(name), balance)
             for name, balance in self.balances.items()
             if name in loaded and loaded[name] != balance
         ]
         rows = [(name, "chips", player_of(name), self.balances[name]) for name in sorted(new)]
         await insert_rows(connection, accounts, rows)
-        if changed:
-            await connection.execute(_SET_BALANCE, changed)
+        await upsert_rows(connection, accounts, changed)
         await insert_rows(connection, transfers, self.transfers)
         await insert_rows(connection, postings, self.postings)
 
@@ -99,11 +96,5 @@ async def load_balances(
     Accounts are locked in the order of their names, so that two transactions never wait for each other.
     """
     names = sorted({*others, *(name for player in players for name in (available(player), held(player)))})
-    columns = select(accounts.c.name, accounts.c.balance).order_by(accounts.c.name)
-    if lock:
-        columns = columns.with_for_update()
-    found: dict[str, int] = {}
-    for some in chunks(names):
-        result = await connection.execute(columns.where(accounts.c.name.in_(some)))
-        found.update((name, balance) for name, balance in result)
-    return found
+    rows = await rows_among(connection, _BALANCES, names, lock=lock)
+    return dict(list(rows))
