@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.ledger import books
 from services.ledger.books import TableBook, available
-from services.ledger.database import chunks, insert_rows, run_many
+from services.ledger.bulk import chunks, insert_rows, run_many
 from services.ledger.folding import Fold
 from services.ledger.schema import matches, rating_history
 

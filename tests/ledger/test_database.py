@@ -8,7 +8,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from services.ledger.database import Database, insert_rows
+from services.ledger.bulk import insert_rows
+from services.ledger.database import Database
 from services.ledger.schema import accounts, metadata, postings, transfers
 from services.shell.config import ConfigError
 

@@ -9,7 +9,7 @@ from support.ledgers import feed, rows, shuffled
 
 from services.bench.ledger_logs import Mix, World
 from services.ledger import books, ratings
-from services.ledger.database import insert_rows
+from services.ledger.bulk import insert_rows
 from services.ledger.ratings import RatedMatch, Standing, rate, rate_all, season_of
 from services.ledger.schema import accounts, matches, rating_history, standings
 
