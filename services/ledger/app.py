@@ -13,20 +13,27 @@ import grpc
 from prometheus_client import CollectorRegistry
 
 from services.ledger import ratings
+from services.ledger.archive import Archive
+from services.ledger.archiver import Archiver, ArchiverMetrics, note_closed
 from services.ledger.config import LedgerConfig
 from services.ledger.consumer import Applier, Consumer
 from services.ledger.database import Database, DatabaseAway
 from services.ledger.holding import Holding
 from services.ledger.metrics import LedgerMetrics
+from services.ledger.servicer import BURST_S, LedgerServicer, limits
 from services.ledger.unfunded import Unfunded
 from services.pb.ledger.v1.ledger_service_pb2 import DESCRIPTOR
 from services.rules.options import RULES_VERSION
 from services.shell import server
 from services.shell.broker import Broker
 from services.shell.config import ConfigError, is_loopback, split_address
-from services.shell.keys import signing_key
+from services.shell.keys import keys_folder, public_key, signing_key
+from services.shell.limits import Buckets
+from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log, fault_of
-from services.shell.metrics import build_info, export
+from services.shell.metrics import RpcMetrics, build_info, export
+from services.shell.rpc import Guard
+from services.shell.tokens import Issuer, Verifier
 
 SERVICE: Final = DESCRIPTOR.services_by_name["LedgerService"]
 DOMAIN: Final = "shengji.ledger"
@@ -70,14 +77,32 @@ class LedgerService:
         )
         self.metrics = LedgerMetrics(self.registry)
         self.holding = Holding(database, config.opening_grant)
-        applier = Applier(database, config.opening_grant, self.metrics, log, (ratings.project,))
+        projections = (ratings.project, note_closed)
+        applier = Applier(database, config.opening_grant, self.metrics, log, projections)
         self.consumer = Consumer(database, broker, applier, self.holding, self.metrics, log)
         self._channel = _channel(config)
         key = signing_key(config.data, SERVICE_ISSUER)
         self._unfunded = Unfunded(
             database, self._channel, key, SERVICE_ISSUER, self.consumer, self.metrics, log
         )
-        self._handlers: list[grpc.GenericRpcHandler] = []
+        archive = Archive(config.data / "archive")
+        self._archiver = Archiver(
+            database,
+            JetStreamLog(broker),
+            archive,
+            ArchiverMetrics(self.registry),
+            log,
+            may_run=lambda: self.consumer.leading,
+        )
+        guard = Guard(
+            DOMAIN,
+            Verifier(_issuers(config), SCOPE),
+            RpcMetrics(self.registry, SERVICE.methods_by_name),
+            log,
+            Buckets(config.stranger_rate, config.stranger_rate * BURST_S),
+        )
+        servicer = LedgerServicer(database, archive, self.holding)
+        self._handlers = [guard.handlers(SERVICE, servicer, limits(config.query_rate))]
         self.running: server.Running | None = None
 
     async def start(self) -> server.Running:
@@ -90,10 +115,12 @@ class LedgerService:
         self.running = await server.start(self._handlers, [SERVICE.full_name], self._config.listen, tls)
         self.consumer.start()
         self._unfunded.start()
+        self._archiver.start()
         return self.running
 
     async def stop(self, *, wait_s: float = server.NOT_SERVING_S, grace_s: float = server.GRACE_S) -> None:
         """Stop in order: another process takes over the log, then callers go."""
+        await self._archiver.stop()
         await self._unfunded.stop()
         await self.consumer.stop()
         if self.running is not None:
@@ -214,6 +241,21 @@ def _channel(config: LedgerConfig) -> grpc.aio.Channel:
     if not all(is_loopback(host) for host in hosts):
         raise ConfigError(f"{config.table} is not all on this machine: --table-ca is required")
     return grpc.aio.insecure_channel(target, options)
+
+
+def _issuers(config: LedgerConfig) -> list[Issuer]:
+    """Who is trusted: as configured, else this machine's own keys, made on first use."""
+    trusted = []
+    for own, entries in ((PLAYER_ISSUER, config.issuers), (SERVICE_ISSUER, config.service_issuers)):
+        if not entries:
+            signing_key(config.data, own)
+            trusted.append(Issuer(own, public_key(keys_folder(config.data) / f"{own}.pub")))
+        for entry in entries:
+            name, equals, path = entry.partition("=")
+            if not name or not equals or not path:
+                raise ConfigError(f"an issuer is name=file, not {entry!r}")
+            trusted.append(Issuer(name, public_key(Path(path))))
+    return trusted
 
 
 def _tls(config: LedgerConfig) -> server.Tls | None:
