@@ -15,8 +15,8 @@ from services.bench.figures import Bar, Figure, percentile
 from services.bench.ledger_logs import Message, Mix, World
 from services.bench.scale import Scale
 from services.game.ids import STREAMS
-from services.ledger.bulk import insert_rows
 from services.ledger.app import spare_the_collector
+from services.ledger.bulk import insert_rows
 from services.ledger.consumer import BATCH, Applier
 from services.ledger.database import Database, opened
 from services.ledger.folding import entry

@@ -47,6 +47,8 @@ def _consume(name: str) -> tuple[str, ...]:
     )
 
 
+_BEGIN_ANEW: Final = tuple(f"$JS.API.CONSUMER.DELETE.{stream}.ledger" for stream in _STREAMS)
+"""Its place is in its database: whoever becomes the writer makes the consumers anew from there."""
 _KEEP: Final = (
     *(f"$JS.API.STREAM.{verb}.{stream}" for stream in _LOBBY for verb in _VERBS),
     *(f"$JS.API.DIRECT.GET.{stream}" for stream in _LOBBY),
@@ -59,6 +61,11 @@ _KEEP: Final = (
 )
 """The lobby's own. It makes its two streams, since it may start before any table service, and changes none: a
 stream that is changed to be republished writes to any subject."""
+_TAKE_OUT: Final = (
+    *(f"$JS.API.CONSUMER.LIST.{stream}" for stream in _STREAMS),
+    *(f"$JS.API.STREAM.PURGE.{stream}" for stream in _STREAMS),
+)
+"""A purge names what goes in its body, so whoever may purge may empty the log: nobody else may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +93,8 @@ USERS: Final = (
     NatsUser("bot", (*_READ, *_consume("bots")), (f"{inbox_prefix('bot')}.>",)),
     NatsUser("reader", _READ, (f"{inbox_prefix('reader')}.>", _LIVE)),
     NatsUser("lobby", (*_READ, *_consume("lobby"), *_KEEP), (f"{inbox_prefix('lobby')}.>", _LIVE, _BUS)),
-    NatsUser("ledger", (*_READ, *_consume("ledger")), (f"{inbox_prefix('ledger')}.>",)),
+    NatsUser("ledger", (*_READ, *_consume("ledger"), *_BEGIN_ANEW), (f"{inbox_prefix('ledger')}.>",)),
+    NatsUser("archiver", (*_READ, *_TAKE_OUT), (f"{inbox_prefix('archiver')}.>",)),
 )
 
 
