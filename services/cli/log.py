@@ -18,6 +18,7 @@ from services.game.keys import Keyring, seal_after, with_revealed
 from services.game.seal import open_commit
 from services.game.verify import read_chain
 from services.game.wire import rules_from_wire
+from services.ledger.archive import Archive, ArchiveDamaged
 from services.shell.broker import BrokerError
 from services.shell.log_store import Unavailable
 from services.shell.nats_server import NatsServerError
@@ -31,25 +32,40 @@ _data = click.option(
 _nats = click.option(
     "--nats", metavar="URL", default=None, help="Read this NATS, as its user reader, rather than a folder."
 )
-_FAULTS = (DataInUse, NatsServerError, BrokerError, Unavailable, ShengjiError)
+_archive = click.option(
+    "--archive",
+    type=click.Path(path_type=Path),
+    default=None,
+    help="Beside --nats: the folder of archived logs. With --data it is DATA/archive.",
+)
+_FAULTS = (DataInUse, NatsServerError, BrokerError, Unavailable, ShengjiError, ArchiveDamaged)
 
 
-def _reader(data: Path | None, nats: str | None) -> AbstractAsyncContextManager[LogReader]:
+def _reader(
+    data: Path | None, nats: str | None, archive: Path | None
+) -> AbstractAsyncContextManager[LogReader]:
     """The log that a command's flags name."""
     if nats is None:
+        if archive is not None:
+            raise click.UsageError("--archive goes with --nats")
         return reader_of(data or default_data())
     if data is not None:
         raise click.UsageError("--data and --nats exclude each other")
-    return reader_at(nats)
+    return reader_at(nats, None if archive is None else Archive(archive))
 
 
 @click.command()
 @click.argument("table", required=False)
 @_data
 @_nats
+@_archive
 @click.option("--head", default=None, help="The hash of the newest commit (hex) as known from elsewhere.")
-def verify(table: str | None, data: Path | None, nats: str | None, head: str | None) -> None:
+def verify(
+    table: str | None, data: Path | None, nats: str | None, archive: Path | None, head: str | None
+) -> None:
     """Verify a table's log, or all of them: chain, shuffles, seals and every decision.
+
+    What the stream has dropped is read from the archive.
 
     Works while services run on the folder and when none does. Exit status 0 only when everything is sound.
     What is checked and how, so that you can write your own verifier, stands in services/game/README.md.
@@ -59,7 +75,7 @@ def verify(table: str | None, data: Path | None, nats: str | None, head: str | N
     except ValueError:
         raise click.UsageError("--head is not hex") from None
     try:
-        sound = asyncio.run(_verify(_reader(data, nats), table, expected))
+        sound = asyncio.run(_verify(_reader(data, nats, archive), table, expected))
     except _FAULTS as error:
         raise click.ClickException(str(error)) from None
     sys.exit(0 if sound else 1)
@@ -72,7 +88,12 @@ async def _verify(
     sound = True
     async with opening as reader:
         for table_id in [table] if table else await reader.tables():
-            report = await verify_in(reader, table_id, head)
+            try:
+                report = await verify_in(reader, table_id, head)
+            except ArchiveDamaged as error:
+                console.print(f"  {table_id}: NOT SOUND: {error}", style="bold red")
+                sound = False
+                continue
             print_report(console, table_id, report)
             sound = sound and report.ok and report.versions > 0
     return sound
@@ -82,13 +103,14 @@ async def _verify(
 @click.argument("table", required=False)
 @_data
 @_nats
-def replay(table: str | None, data: Path | None, nats: str | None) -> None:
-    """Print a recorded match from the log, or list the tables when there are several.
+@_archive
+def replay(table: str | None, data: Path | None, nats: str | None, archive: Path | None) -> None:
+    """Print a recorded match from the log or its archive, or list the tables when there are several.
 
     Deals that are over are shown with all hands; an open deal shows what is public.
     """
     try:
-        asyncio.run(_replay(_reader(data, nats), table))
+        asyncio.run(_replay(_reader(data, nats, archive), table))
     except _FAULTS as error:
         raise click.ClickException(str(error)) from None
 

@@ -18,6 +18,8 @@ _COMMANDS: Final = {
     "operator": "services.cli.operator",
     "replay": "services.cli.log",
     "verify": "services.cli.log",
+    "audit": "services.cli.audit",
+    "prune": "services.cli.prune",
     "rules": "services.cli.rules",
     "judge": "services.cli.judge",
     "bench": "services.cli.bench",
