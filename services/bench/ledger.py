@@ -9,7 +9,8 @@ from random import Random
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry
-from sqlalchemy import Table, select
+from sqlalchemy import Table, insert, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.bench.figures import Bar, Figure, percentile
 from services.bench.ledger_logs import Message, Mix, World
@@ -22,9 +23,19 @@ from services.ledger.database import Database, opened
 from services.ledger.folding import entry
 from services.ledger.merging import Merge
 from services.ledger.metrics import LedgerMetrics
-from services.ledger.schema import applied, deals, postings, transfers
+from services.ledger.schema import (
+    accounts,
+    applied,
+    deals,
+    match_players,
+    matches,
+    postings,
+    stats,
+    transfers,
+)
 from services.shell.logs import Log
 
+Rows = dict[Table, list[dict[str, Any]]]
 LINE: Final = "ledger"
 RUNS: Final = 3
 _DEALS: Final = 20_000
@@ -42,7 +53,7 @@ _MIX: Final = Mix(
     parallel=250,
     noise=True,
 )
-_ROWS: Final = (applied, transfers, postings, deals)
+_ROWS: Final = (accounts, applied, transfers, postings, deals, matches, match_players, stats)
 _PLAYS_S: Final = 200
 _PLAYS: Final = 100
 """Of a deal: so many plays a second end so many deals less a second."""
@@ -92,25 +103,38 @@ def databases(folder: Path) -> dict[str, Callable[[], str]]:
 async def _catching_up(
     kind: str, new_url: Callable[[], str], messages: Sequence[Message], note: str, runs: int
 ) -> list[Figure]:
-    rates, bare = [], []
+    rates: list[float] = []
+    inserted: list[float] = []
+    copied: list[float] = []
     scored = sum(any(e.HasField("deal_scored") for e in message.commit.events) for message in messages)
     for _ in range(runs):
         async with opened(new_url()) as database:
             rates.append(scored / await _timed(_apply_all(database, messages)))
             rows = {table: await _rows(database, table) for table in _ROWS}
-        async with opened(new_url()) as database:
-            bare.append(scored / await _timed(_insert_all(database, rows)))
+        for found, insert_all in ((inserted, _insert_all), (copied, _copy_all)):
+            async with opened(new_url()) as database:
+                found.append(scored / await _timed(insert_all(database, rows)))
     what = f"catching up on {kind}, from stored bytes"
+    beside = "all rows that it comes to, in as many transactions"
     return [
         Figure(LINE, what, "deals/s", tuple(rates), Bar(">=", 5000), note=note),
         Figure(
             LINE,
-            f"the same beside a bare insert of the rows, {kind}",
+            f"the same beside SQLAlchemy's batched insert, {kind}",
             "deals/s",
             tuple(rates),
             Bar(">=", 0.5, "ratio"),
-            tuple(bare),
-            note="the rows of commits, transfers, postings and deals, in as many transactions",
+            tuple(inserted),
+            note=beside,
+        ),
+        Figure(
+            LINE,
+            f"the same beside {'COPY' if kind == 'PostgreSQL' else 'a bare executemany'}, {kind}",
+            "deals/s",
+            tuple(rates),
+            None,
+            tuple(copied),
+            note=beside,
         ),
     ]
 
@@ -135,21 +159,38 @@ async def _apply_all(database: Database, messages: Sequence[Message]) -> None:
             await applier.apply(batch)
 
 
-async def _rows(database: Database, table: Table) -> list[tuple[Any, ...]]:
-    """All rows as ``insert_rows`` takes them."""
+async def _rows(database: Database, table: Table) -> list[dict[str, Any]]:
+    """All rows, without the numbers that the database gives."""
     columns = [column for column in table.columns if column.autoincrement is not True]
     result = await database.read(lambda connection: connection.execute(select(*columns)))
-    return [tuple(row) for row in result]
+    return [dict(row._mapping) for row in result]
 
 
-async def _insert_all(database: Database, rows: dict[Table, list[tuple[Any, ...]]]) -> None:
-    """The same rows, as fast as this stack writes them, in as many transactions as the ledger took."""
+async def _insert_all(database: Database, rows: Rows) -> None:
+    """The same rows by SQLAlchemy's own batched insert, in as many transactions as the ledger took."""
     batches = -(-len(rows[applied]) // BATCH)
 
     for number in range(batches):
 
-        async def work(connection: Any, number: int = number) -> None:
+        async def work(connection: AsyncConnection, number: int = number) -> None:
             for table, all_ in rows.items():
+                size = -(-len(all_) // batches)
+                some = all_[number * size : (number + 1) * size]
+                if some:
+                    await connection.execute(insert(table), some)
+
+        await database.write(work)
+
+
+async def _copy_all(database: Database, rows: Rows) -> None:
+    """The same once more without SQLAlchemy: COPY, or SQLite's executemany."""
+    bare = {table: [tuple(row.values()) for row in all_] for table, all_ in rows.items()}
+    batches = -(-len(rows[applied]) // BATCH)
+
+    for number in range(batches):
+
+        async def work(connection: AsyncConnection, number: int = number) -> None:
+            for table, all_ in bare.items():
                 size = -(-len(all_) // batches)
                 await insert_rows(connection, table, all_[number * size : (number + 1) * size])
 

@@ -193,9 +193,8 @@ def _others(known: Mapping[str, TableBook], commits: Iterable[Any]) -> set[str]:
     """The accounts of the house and of operators that the batch can touch."""
     names = {GRANTS, FEES, BOTS} | {book.house for book in known.values()}
     for commit in commits:
-        for event in () if commit is None else commit.events[:1]:
-            if event.HasField("table_opened") and event.table_opened.operator:
-                names.add(f"operator:{event.table_opened.operator}")
+        if commit is not None and commit.version == 1 and commit.events[0].table_opened.operator:
+            names.add(f"operator:{commit.events[0].table_opened.operator}")
     return names
 
 

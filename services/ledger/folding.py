@@ -57,10 +57,10 @@ def _well_formed(commit: Commit, table_id: str) -> bool:
     if commit.table_id != table_id or not 0 < commit.version < _LAST_VERSION or not commit.events:
         return False
     texts = people_of([commit])
-    opened = commit.events[0]
-    if opened.HasField("table_opened"):
-        texts |= {opened.table_opened.operator, opened.table_opened.rules.preset}
-    return all("\0" not in text for text in texts)
+    if commit.version == 1:
+        opened = commit.events[0].table_opened
+        texts |= {opened.operator, opened.rules.preset}
+    return not texts or "\0" not in "".join(texts)
 
 
 class Parked(NamedTuple):
@@ -299,12 +299,13 @@ def people_of(commits: Iterable[Commit | None]) -> set[str]:
     found: set[str] = set()
     for commit in commits:
         for event in () if commit is None else commit.events:
-            if event.HasField("table_opened"):
-                found.update(seat.player_id for seat in event.table_opened.seats)
-            elif event.HasField("seat_taken"):
-                found.add(event.seat_taken.seat.player_id)
-            elif event.HasField("seat_left"):
+            kind = event.WhichOneof("kind")
+            if kind == "seat_left":
                 found.add(event.seat_left.player_id)
+            elif kind == "seat_taken":
+                found.add(event.seat_taken.seat.player_id)
+            elif kind == "table_opened":
+                found.update(seat.player_id for seat in event.table_opened.seats)
     found.discard("")
     return found
 

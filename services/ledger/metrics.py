@@ -1,5 +1,7 @@
 """What the ledger service counts (ARCHITECTURE §6). Every label's values are fixed here; none is an id."""
 
+from collections import Counter as Tally
+
 import grpc
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client import Histogram as LibraryHistogram
@@ -79,7 +81,7 @@ class LedgerMetrics:
         self.commits.inc(len(fold.applied))
         self.repeated.inc(fold.skipped)
         self.deals.inc(len(fold.deals))
-        for transfer in fold.journal.transfers:
-            self._transfers[transfer[1]].inc()
+        for purpose, count in Tally(row[1] for row in fold.journal.transfers).items():
+            self._transfers[purpose].inc(count)
         for _, why in fold.alarms:
             self.alarms[why].inc()

@@ -116,7 +116,7 @@ class Work:
 
     @property
     def purses(self) -> tuple[Purse | None, ...]:
-        """The accounts behind the seats; None for bots."""
+        """The accounts behind the seats; None for bots and free seats."""
         return purses(self.book.players, self.book.difficulties)
 
     def take(self, seat: int, most: int, moved: dict[str, int]) -> int:
@@ -250,7 +250,7 @@ class Work:
             elif not book.held and all(book.players):
                 self.bind()
         deal, scored, won = None, self.scored, tuple(self.deal_won)
-        total = tuple(map(add, book.won, self.gained))
+        total = tuple(map(add, book.won, self.gained)) if any(self.gained) else book.won
         if scored is not None:
             deal = DealResult(
                 scored.deal,
