@@ -5,6 +5,7 @@ import contextlib
 import gc
 import sys
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
@@ -20,6 +21,7 @@ from services.ledger.consumer import Applier, Consumer
 from services.ledger.database import Database, DatabaseAway
 from services.ledger.holding import Holding
 from services.ledger.metrics import LedgerMetrics
+from services.ledger.restoring import restore
 from services.ledger.servicer import BURST_S, LedgerServicer, limits
 from services.ledger.unfunded import Unfunded
 from services.pb.ledger.v1.ledger_service_pb2 import DESCRIPTOR
@@ -79,13 +81,21 @@ class LedgerService:
         self.holding = Holding(database, config.opening_grant)
         projections = (ratings.project, note_closed)
         applier = Applier(database, config.opening_grant, self.metrics, log, projections)
-        self.consumer = Consumer(database, broker, applier, self.holding, self.metrics, log)
+        archive = Archive(config.data / "archive")
+        self.consumer = Consumer(
+            database,
+            broker,
+            applier,
+            self.holding,
+            self.metrics,
+            log,
+            before=partial(restore, database, archive, applier.apply, log),
+        )
         self._channel = _channel(config)
         key = signing_key(config.data, SERVICE_ISSUER)
         self._unfunded = Unfunded(
             database, self._channel, key, SERVICE_ISSUER, self.consumer, self.metrics, log
         )
-        archive = Archive(config.data / "archive")
         self._archiver = Archiver(
             database,
             JetStreamLog(broker),

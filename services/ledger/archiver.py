@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import multiprocessing
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -205,7 +207,10 @@ class Archiver:
     async def _verify(self, table_id: str, commits: Sequence[bytes], settled: Mapping[int, bytes]) -> str:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
-                self._at_once, mp_context=multiprocessing.get_context("spawn"), initializer=_be_modest
+                self._at_once,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_be_modest,
+                initargs=(os.getpid(),),
             )
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, fault_in, table_id, commits, settled)
@@ -239,6 +244,14 @@ async def _record(connection: AsyncConnection, table_id: str, kept: Kept, fault:
     )
 
 
-def _be_modest() -> None:
-    """The process that verifies gives way to those that people wait for."""
+def _be_modest(parent: int) -> None:
+    """The process that verifies gives way to those that people wait for, and ends with its own."""
     os.nice(10)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -239,28 +239,28 @@ def _settle_again(found: Snapshot, reached: Iterable[_Applied]) -> tuple[Fold, l
 def _in_order(found: Snapshot, reached: Iterable[_Applied]) -> list[_Applied | Transfer]:
     """Commits and what came from outside, by the postings that followed from them.
 
-    A commit that moved nothing takes its table's last place, so that ends come early; one that may bind
-    people, the place that commits recorded before it have reached, as far as its table's next one.
+    A commit that moved nothing takes its table's last place, so that ends come early. One that may bind
+    people comes right before its table's next transfer: until then they may have been bound elsewhere.
     """
     own: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    start: dict[str, int] = {}
+    reached_by: defaultdict[str, int] = defaultdict(int)
     items: list[tuple[int, int, str, int, _Applied | Transfer]] = []
     for moved in found.transfers.values():
-        transfer = moved.transfer
+        transfer, place = moved.transfer, 2 * moved.seq
         if comparing.is_outside(transfer):
-            items.append((moved.seq, 0, transfer.table_id, 0, transfer))
-            start[transfer.table_id] = max(moved.seq, start.get(transfer.table_id, 0))
+            items.append((place, 0, transfer.table_id, 0, transfer))
+            reached_by[transfer.table_id] = max(place, reached_by[transfer.table_id])
         else:
             places = own[transfer.table_id]
-            places[transfer.version] = min(moved.seq, places.get(transfer.version, moved.seq))
-    places_so_far, furthest = start, 0
+            places[transfer.version] = min(place, places.get(transfer.version, place))
+    furthest = 0
     for commit in sorted(reached, key=lambda one: (one.at_us, one.table_id, one.version)):
         table_id, version = commit.table_id, commit.version
-        place = max(own[table_id].get(version, 0), places_so_far.get(table_id, 0))
+        place = max(own[table_id].get(version, 0), reached_by[table_id])
         if version not in own[table_id] and commit.founds:
             later = [seq for at, seq in own[table_id].items() if at > version]
-            place = max(place, min([furthest, *later]))
-        places_so_far[table_id] = place
+            place = max(place, min(later) - 1 if later else furthest)
+        reached_by[table_id] = place
         furthest = max(furthest, place)
         items.append((place, commit.at_us, table_id, version, commit))
     return [item for *_, item in sorted(items, key=lambda one: one[:4])]

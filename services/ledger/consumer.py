@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -153,9 +153,12 @@ class Consumer:
         holding: Holding,
         metrics: LedgerMetrics,
         log: Log,
+        before: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
+        """Nothing runs yet; ``before`` is done by the writer each time before it reads the log."""
         self._database = database
         self._broker = broker
+        self._before = before
         self._applier = applier
         self._holding = holding
         self._metrics = metrics
@@ -206,6 +209,8 @@ class Consumer:
         """Be the writer until the database or the log goes away."""
         reader = Reader(self._broker, await self._places(), self._log)
         await self._begin(reader)
+        if self._before is not None:
+            await self._before()
         reader.start()
         self.leading = True
         self._metrics.writer.set(1)
