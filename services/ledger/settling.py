@@ -243,6 +243,8 @@ def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
 def _table_closed(work: Work, closed: events_pb.TableClosed) -> None:
     """The table is closed; a match that was not over is broken off, and everything held goes back."""
     if work.book.state == MATCH_STATE_OPEN:
+        if closed.reason == events_pb.CLOSE_REASON_FINISHED:
+            raise Unsettled(Why.GAP, "the match's end has not come")  # only old logs need this to see it
         work.over(MATCH_STATE_BROKEN_OFF)
     work.book = work.book.replace(closed=True, unfunded=())
 

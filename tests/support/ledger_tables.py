@@ -4,6 +4,7 @@ from services.game.ids import TableId, partition
 from services.ledger.books import available, held
 from services.ledger.folding import Fold, entry
 from services.pb.event.v1 import event_pb2 as pb
+from services.pb.ledger.v1.ledger_service_pb2 import MatchState
 from services.pb.log.v1.log_pb2 import Commit
 
 START_US = 1_800_000_000_000_000
@@ -160,4 +161,6 @@ class Table:
         self.commit(pb.Event(match_ended=ended))
 
     def close(self):
-        self.commit(pb.Event(table_closed=pb.TableClosed(reason=pb.CLOSE_REASON_FINISHED)))
+        over = self.book.state == MatchState.MATCH_STATE_FINISHED
+        reason = pb.CLOSE_REASON_FINISHED if over else pb.CLOSE_REASON_ABANDONED
+        self.commit(pb.Event(table_closed=pb.TableClosed(reason=reason)))
