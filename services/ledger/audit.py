@@ -23,6 +23,7 @@ from services.ledger.archive import Archive, ArchiveDamaged
 from services.ledger.books import Transfer, player_of
 from services.ledger.comparing import Difference
 from services.ledger.folding import Fold, entry
+from services.ledger.moving import Why
 from services.ledger.snapshot import Snapshot
 from services.pb.ledger.v1 import ledger_service_pb2 as pb
 from services.pb.log.v1.log_pb2 import Commit
@@ -83,6 +84,7 @@ async def audit(found: Snapshot, logs: Logs, archive: Archive) -> Report:
     differences = report.differences
     differences += _first(comparing.books_in_themselves(found))
     differences += _first(_archives(found, archive))
+    differences += _first(_parked(found))
     reached = await _read_logs(found, logs, report)
     differences += _first(comparing.from_outside(found))
     fold, trouble = _settle_again(found, reached)
@@ -132,6 +134,13 @@ class _Applied(NamedTuple):
     stored: bytes
     founds: bool
     """It may bind people to its table."""
+
+
+def _parked(found: Snapshot) -> Iterator[Difference]:
+    """Tables that are not settled any more; one that waits for another heals by itself."""
+    for table_id, why in sorted(found.parked.items()):
+        if why != Why.WAITS.value:
+            yield Difference("table", table_id, expected="settled", found=f"parked: {why}")
 
 
 async def _read_logs(found: Snapshot, logs: Logs, report: Report) -> list[_Applied]:

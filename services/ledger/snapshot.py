@@ -16,6 +16,7 @@ from services.ledger.schema import (
     holds,
     match_players,
     matches,
+    parked,
     positions,
     postings,
     rating_history,
@@ -71,6 +72,7 @@ class Snapshot:
         standings: by season, operator and player.
         holds: tables by player.
         applied: hashes by version, by table.
+        parked: why tables are, by table.
         unapplied: (table, version) of commits kept aside.
         positions: (created, sequence) by stream.
         archives: those that were made or refused.
@@ -88,6 +90,7 @@ class Snapshot:
     standings: dict[tuple[Any, ...], tuple[Any, ...]]
     holds: dict[str, str]
     applied: dict[str, dict[int, bytes]]
+    parked: dict[str, str]
     unapplied: set[tuple[str, int]]
     positions: dict[int, tuple[str, int]]
     archives: list[Archived]
@@ -133,6 +136,7 @@ async def load(connection: AsyncConnection) -> Snapshot:
         standings={tuple(row)[:3]: tuple(row)[3:] for row in await rows(standings)},
         holds={row.player_id: row.table_id for row in await rows(holds)},
         applied=hashes,
+        parked={row.table_id: row.why for row in await rows(parked)},
         unapplied={(row.table_id, row.version) for row in await rows(unapplied)},
         positions={row.stream: (row.created, row.sequence) for row in await rows(positions)},
         archives=[

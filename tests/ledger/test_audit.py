@@ -273,6 +273,17 @@ def is_d(message):
     return kind_of(tuple(message.commit.events)) == "d"
 
 
+async def test_a_table_that_is_parked_for_good_is_named(database, tmp_path):
+    logs = LogsInMemory(world())
+    victim = max(logs.messages, key=lambda message: message.commit.version).commit
+    kept = [
+        m for m in logs.messages if (m.table_id, m.commit.version) != (victim.table_id, victim.version - 1)
+    ]
+    await feed(database, merged(kept, Random(1)), GRANT, PROJECTIONS)
+    found = (await audited(database, logs, tmp_path)).differences
+    assert (found[0].what, found[0].table_id, found[0].found) == ("table", victim.table_id, "parked: gap")
+
+
 async def test_money_from_nowhere_is_named(lived, database, tmp_path):
     """A transfer that no log knows, though the books add up with it."""
 

@@ -1,6 +1,7 @@
 """Archives in use: replay, verify and audit without a house, and pruning that takes out what nobody needs."""
 
 import asyncio
+from dataclasses import fields
 from functools import cache
 
 import pytest
@@ -11,6 +12,7 @@ from sqlalchemy import text
 from support.ledgers import feed
 from support.recorded import Recorder, short_match
 
+from services.cli.data import Running, announce
 from services.cli.main import main
 from services.game.decide import kind_of
 from services.game.ids import TableId, partition, stream_name
@@ -142,6 +144,25 @@ def test_archived_tables_are_pruned_replayed_verified_and_audited(house):
         return await JetStreamLog(broker).append(house.table_id, 0, closed_log()[0], "d")
 
     assert isinstance(house.during(found_again), Lost), "a pruned table is never founded again"
+
+
+def test_everything_works_while_a_house_runs(house):
+    asyncio.run(house.server.start())
+    try:
+        values = {field.name: "" for field in fields(Running)}
+        values |= {"pid": 1, "command": "up", "nats": url_as(house.server.url, "reader", house.known)}
+        announce(house.data, Running(**values))
+        for command in (("audit",), ("verify", house.table_id), ("prune", "--older-than", "0s"), ("audit",)):
+            status, output = house.run(*command)
+            assert status == 0, output
+        at = ["--nats", url_as(house.server.url, "reader", house.known)]
+        verify = ["verify", house.table_id, *at]
+        assert CliRunner().invoke(main, verify).exit_code == 1, "the log alone has dropped it"
+        verify += ["--archive", str(house.archive.folder)]
+        assert CliRunner().invoke(main, verify).exit_code == 0
+        assert house.run("audit", *at)[0] == 0
+    finally:
+        house.server.kill()
 
 
 def test_a_damaged_archive_is_refused_everywhere(house):
