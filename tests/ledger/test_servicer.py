@@ -1,11 +1,6 @@
 """LedgerService: who may see what, pages that go with their question, refusals with their reasons."""
 
-from pathlib import Path
-
-import grpc
 import pytest
-from prometheus_client import CollectorRegistry
-from support.databases import new_url
 from support.ledger_tables import START_US, Table
 from support.ledgers import feed
 from support.recorded import short_match
@@ -13,28 +8,20 @@ from support.recorded import short_match
 from services.game.ids import TableId
 from services.ledger.archive import Archive
 from services.ledger.archiver import note_closed
-from services.ledger.database import Database, opened
 from services.ledger.holding import Holding
 from services.ledger.ratings import project
 from services.ledger.schema import archives
-from services.ledger.servicer import CHUNK, LedgerServicer, limits
+from services.ledger.servicer import CHUNK, LedgerServicer
 from services.pb.ledger.v1 import ledger_service_pb2 as pb
-from services.pb.ledger.v1.ledger_service_pb2_grpc import LedgerServiceStub
 from services.pb.log.v1.log_pb2 import Commit
 from services.rules.reasons import Reason
-from services.shell.errors import DETAILS_KEY, RefusedError
-from services.shell.keys import signing_key
-from services.shell.limits import Buckets
-from services.shell.logs import Log
-from services.shell.metrics import RpcMetrics
-from services.shell.rpc import Call, Guard
-from services.shell.server import start
-from services.shell.tokens import Issuer, Verifier, sign
+from services.shell.errors import RefusedError
+from services.shell.rpc import Call
 
 GRANT = 1000
 NOW_S = 1_800_000_100.0
 ACME = ("a0", "a1", "a2", "a3")
-SERVICE = DESCRIPTOR = pb.DESCRIPTOR.services_by_name["LedgerService"]
+
 NO_TABLE = TableId.new(5, bytes(10))
 
 
@@ -356,53 +343,3 @@ async def test_a_leaderboard_in_pages_and_around_a_player(service):
         (pb.GetLeaderboardRequest(season="2026-12"), Reason.UNKNOWN_SEASON),
     ]:
         assert await refusal(service.get_leaderboard(asked, P0)) is reason
-
-
-# Over gRPC
-
-
-async def test_it_is_served_and_an_admins_token_counts(tmp_path: Path):
-    key = signing_key(tmp_path, "local")
-    registry = CollectorRegistry()
-    log = Log("test", "error")
-    async with opened(new_url("sqlite", tmp_path)) as database:
-        servicer = LedgerServicer(database, Archive(tmp_path), Holding(database, GRANT))
-        verifier = Verifier([Issuer("local", key.public_key())], "ledger")
-        metrics = RpcMetrics(registry, [method.name for method in SERVICE.methods])
-        guard = Guard("shengji.ledger", verifier, metrics, log, Buckets(0, 1))
-        running = await start(
-            [guard.handlers(SERVICE, servicer, limits(20.0))], [SERVICE.full_name], "127.0.0.1:0"
-        )
-        async with grpc.aio.insecure_channel(f"127.0.0.1:{running.port}") as channel:
-            stub = LedgerServiceStub(channel)
-
-            def bearing(player, scope):
-                return (("authorization", f"Bearer {sign(key, 'local', player, scope=scope)}"),)
-
-            mine = await stub.GetBalance(pb.GetBalanceRequest(), metadata=bearing("ann", "ledger"))
-            assert mine.available == GRANT
-            request = pb.GetBalanceRequest(player_id="ann")
-            assert await stub.GetBalance(request, metadata=bearing("boss", "ledger admin")) == mine
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
-                await stub.GetBalance(request, metadata=bearing("bob", "ledger"))
-            assert refused.value.code() is grpc.StatusCode.NOT_FOUND
-            assert DETAILS_KEY in dict(refused.value.trailing_metadata())
-            with pytest.raises(grpc.aio.AioRpcError) as refused:
-                async for _ in stub.GetLog(
-                    pb.GetLogRequest(table_id=NO_TABLE), metadata=bearing("bob", "ledger")
-                ):
-                    pass
-            assert refused.value.code() is grpc.StatusCode.NOT_FOUND
-        await running.server.stop(0)
-
-
-async def test_without_a_database_it_is_unavailable(tmp_path):
-    database = Database("postgresql+asyncpg://nobody@127.0.0.1:1/none")
-    servicer = LedgerServicer(database, Archive(tmp_path), Holding(database, GRANT))
-    for asking in (
-        servicer.get_balance(pb.GetBalanceRequest(), P0),
-        servicer.get_stats(pb.GetStatsRequest(), P0),
-        servicer.hold_stakes(holding(), LOBBY),
-    ):
-        assert await refusal(asking) is Reason.UNAVAILABLE
-    await database.close()
