@@ -9,9 +9,10 @@ from services.bench.ledger_logs import Mix, World
 from services.ledger import queries
 from services.ledger.archiver import note_closed
 from services.ledger.books import available, held
+from services.ledger.bulk import insert_rows
 from services.ledger.folding import STATS
 from services.ledger.ratings import project
-from services.ledger.schema import archives, deals, matches, parked, postings, stats
+from services.ledger.schema import archives, deals, matches, parked, postings, stats, transfers
 from services.pb.ledger.v1 import ledger_service_pb2 as pb
 
 MIX = Mix(people=9, stakes=(0, 7, 50), parallel=2, options=0.4, escapes=0.1, deals=4)
@@ -83,15 +84,23 @@ async def test_the_lines_of_a_statement_add_up(world, size):
         assert all(line.table_id for line in lines[:-1])
 
 
-async def test_a_statement_shows_what_only_held_chips_paid(world):
-    """Somebody with no available chips pays from the held ones: the line has no available posting."""
-    lines = [
-        line
-        for player in await people(world)
-        for line in await pages(world, queries.statement, player, 1)
-        if not line.available
+@pytest.mark.parametrize("size", [1, 2, 3])
+async def test_a_line_that_moved_held_chips_alone_tells_the_available_ones(database, size):
+    moved = [("available:ann", 9, 9), ("held:ann", 4, 4), ("held:ann", -3, 1)]
+    ids = [bytes([number]) * 16 for number in range(3)]
+
+    async def work(connection):
+        await insert_rows(connection, transfers, [(one, 10, "", 0, 0, 5, None) for one in ids])
+        rows = [(one, *posting, "ann", 5) for one, posting in zip(ids, moved, strict=True)]
+        await insert_rows(connection, postings, rows)
+
+    await database.write(work)
+    lines = await pages(database, queries.statement, "ann", size)
+    assert [(line.available, line.held, line.available_after) for line in lines] == [
+        (0, -3, 9),
+        (0, 4, 9),
+        (9, 0, 9),
     ]
-    assert all(line.held for line in lines)
 
 
 @pytest.mark.parametrize("size", [1, 2, 100])
