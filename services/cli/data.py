@@ -40,6 +40,8 @@ class Running:
     """The address of its table service, host:port."""
     lobby: str
     """The address of its lobby service, host:port."""
+    ledger: str
+    """The address of its ledger service, host:port."""
 
 
 def default_data() -> Path:

@@ -129,7 +129,7 @@ async def _run(folder: Path, wish: _Wish) -> bool:
         master_keys=f"demo:{hashlib.sha256(wish.seed.encode()).hexdigest()}" if wish.seed else "",
     )
     async with open_house(options) as house:
-        announce(folder, Running(os.getpid(), "demo", house.nats, house.table, house.lobby))
+        announce(folder, Running(os.getpid(), "demo", house.nats, house.table, house.lobby, house.ledger))
         watching = asyncio.create_task(house.supervisor.watch())
         playing = asyncio.create_task(_play(folder, wish, house))
         done, _ = await asyncio.wait({watching, playing}, return_when=asyncio.FIRST_COMPLETED)

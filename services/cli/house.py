@@ -1,4 +1,4 @@
-"""The whole house on one machine: nats-server, then table, lobby and bot services, on one data folder."""
+"""The whole house on one machine: nats-server, then table, ledger, lobby and bot services."""
 
 import asyncio
 import time
@@ -29,6 +29,7 @@ class HouseOptions:
     data: Path
     table_listen: str = "127.0.0.1:0"
     lobby_listen: str = "127.0.0.1:0"
+    ledger_listen: str = "127.0.0.1:0"
     think_ms: int = 0
     """Least time between a change of a table and a bot's answer, so that people can follow."""
     insecure_entropy: str = ""
@@ -47,6 +48,8 @@ class House:
     """The address of the table service, host:port."""
     lobby: str
     """The address of the lobby service, host:port."""
+    ledger: str
+    """The address of the ledger service, host:port."""
 
 
 @asynccontextmanager
@@ -83,7 +86,7 @@ async def _start(options: HouseOptions, supervisor: Supervisor, nats: str, known
             **more,
         }
 
-    table, lobby = _settled(options.table_listen), _settled(options.lobby_listen)
+    table, lobby, ledger = map(_settled, (options.table_listen, options.lobby_listen, options.ledger_listen))
     secret = {"SHENGJI_MASTER_KEYS": options.master_keys} if options.master_keys else {}
     foreseen = (
         {"SHENGJI_INSECURE_ENTROPY": options.insecure_entropy, "SHENGJI_DEVELOPMENT": "yes"}
@@ -92,12 +95,15 @@ async def _start(options: HouseOptions, supervisor: Supervisor, nats: str, known
     )
     await supervisor.start("table", service_command("table"), told("table", table, **secret, **foreseen))
     await _ready(supervisor, "table", table)
-    meeting = told("lobby", lobby, SHENGJI_TABLE=table, **foreseen)
+    booking = told("ledger", ledger, SHENGJI_TABLE=table)
+    await supervisor.start("ledger", service_command("ledger"), booking)
+    meeting = told("lobby", lobby, SHENGJI_TABLE=table, SHENGJI_LEDGER=ledger, **foreseen)
     await supervisor.start("lobby", service_command("lobby"), meeting)
     thinking = {"SHENGJI_TABLE": table, "SHENGJI_THINK_MS": str(options.think_ms)}
     await supervisor.start("bot", service_command("bot"), told("bot", "127.0.0.1:0", **thinking))
+    await _ready(supervisor, "ledger", ledger)
     await _ready(supervisor, "lobby", lobby)
-    return House(url_as(nats, "reader", known), supervisor, table, lobby)
+    return House(url_as(nats, "reader", known), supervisor, table, lobby, ledger)
 
 
 def _settled(listen: str) -> str:

@@ -27,9 +27,12 @@ from services.shell.supervisor import ChildDied
     "--lobby-listen", default="127.0.0.1:7434", show_default=True, help="Address of the lobby, likewise."
 )
 @click.option(
+    "--ledger-listen", default="127.0.0.1:7435", show_default=True, help="Address of the ledger, likewise."
+)
+@click.option(
     "--think-ms", type=click.IntRange(min=0), default=600, show_default=True, help="How long bots think."
 )
-def up(data: Path | None, listen: str, lobby_listen: str, think_ms: int) -> None:
+def up(data: Path | None, listen: str, lobby_listen: str, ledger_listen: str, think_ms: int) -> None:
     """Run everything on this machine for clients until Ctrl-C, then drain.
 
     Players sign in at the lobby, meet there and are told their table: `shengji play` in another terminal does
@@ -42,6 +45,7 @@ def up(data: Path | None, listen: str, lobby_listen: str, think_ms: int) -> None
         data=folder,
         table_listen=listen,
         lobby_listen=lobby_listen,
+        ledger_listen=ledger_listen,
         think_ms=think_ms,
         master_keys=os.environ.get("SHENGJI_MASTER_KEYS", ""),
     )
@@ -64,8 +68,9 @@ async def _run(options: HouseOptions) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told)
     async with open_house(options) as house:
-        announce(options.data, Running(os.getpid(), "up", house.nats, house.table, house.lobby))
-        click.echo(f"The lobby is served at {house.lobby}, tables at {house.table} (gRPC).")
+        announce(options.data, Running(os.getpid(), "up", house.nats, house.table, house.lobby, house.ledger))
+        click.echo(f"The lobby is served at {house.lobby}, tables at {house.table} (gRPC),")
+        click.echo(f"chips, results and ratings at {house.ledger}.")
         click.echo(f"Data: {options.data}. Play: shengji play, in another terminal.")
         click.echo("Ctrl-C stops everything in order.")
         dead = asyncio.create_task(house.supervisor.watch())

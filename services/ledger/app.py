@@ -6,11 +6,8 @@ import gc
 import sys
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Final
 
-import grpc
 from prometheus_client import CollectorRegistry
 
 from services.ledger import ratings
@@ -28,22 +25,21 @@ from services.pb.ledger.v1.ledger_service_pb2 import DESCRIPTOR
 from services.rules.options import RULES_VERSION
 from services.shell import server
 from services.shell.broker import Broker
-from services.shell.config import ConfigError, is_loopback, split_address
-from services.shell.keys import keys_folder, public_key, signing_key
+from services.shell.channel import open_channel
+from services.shell.keys import signing_key
 from services.shell.limits import Buckets
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log, fault_of
 from services.shell.metrics import RpcMetrics, build_info, export
+from services.shell.process import distribution_version, tls_of
 from services.shell.rpc import Guard
-from services.shell.tokens import Issuer, Verifier
+from services.shell.tokens import Verifier
+from services.shell.trust import SERVICE_ISSUER, trusted
 
 SERVICE: Final = DESCRIPTOR.services_by_name["LedgerService"]
 DOMAIN: Final = "shengji.ledger"
 SCOPE: Final = "ledger"
 """What a token's scope must name."""
-PLAYER_ISSUER: Final = "local"
-SERVICE_ISSUER: Final = "services"
-"""Signs tokens of services; its key is DATA/keys/services.key."""
 _DATABASE_S: Final = 1.0
 """Between two attempts to reach a database at the start."""
 
@@ -72,7 +68,7 @@ class LedgerService:
         self.registry = CollectorRegistry()
         build_info(
             self.registry,
-            version=_version(),
+            version=distribution_version(),
             rules_version=str(RULES_VERSION),
             database=database.dialect,
             python=sys.version.split()[0],
@@ -91,11 +87,9 @@ class LedgerService:
             log,
             before=partial(restore, database, archive, applier.apply, log),
         )
-        self._channel = _channel(config)
+        self._channel = open_channel(config.table, config.table_ca)
         key = signing_key(config.data, SERVICE_ISSUER)
-        self._unfunded = Unfunded(
-            database, self._channel, key, SERVICE_ISSUER, self.consumer, self.metrics, log
-        )
+        self._unfunded = Unfunded(database, self._channel, key, self.consumer, self.metrics, log)
         self._archiver = Archiver(
             database,
             JetStreamLog(broker),
@@ -106,7 +100,7 @@ class LedgerService:
         )
         guard = Guard(
             DOMAIN,
-            Verifier(_issuers(config), SCOPE),
+            Verifier(trusted(config.data, config.issuers, (), config.service_issuers), SCOPE),
             RpcMetrics(self.registry, SERVICE.methods_by_name),
             log,
             Buckets(config.stranger_rate, config.stranger_rate * BURST_S),
@@ -121,7 +115,7 @@ class LedgerService:
         Raises:
             ConfigError: the address or the certificate cannot be used.
         """
-        tls = _tls(self._config)
+        tls = tls_of(self._config.tls_cert, self._config.tls_key)
         self.running = await server.start(self._handlers, [SERVICE.full_name], self._config.listen, tls)
         self.consumer.start()
         self._unfunded.start()
@@ -234,50 +228,3 @@ def run(config: LedgerConfig) -> None:
     import uvloop  # noqa: PLC0415 - there is none for Windows
 
     uvloop.run(serve(config))
-
-
-def _channel(config: LedgerConfig) -> grpc.aio.Channel:
-    """A channel to all the table services: called in turn, so that the loss of one stops nobody."""
-    addresses = [address.strip() for address in config.table.split(",")]
-    hosts = [split_address(address)[0] for address in addresses]
-    target = addresses[0] if len(addresses) == 1 else "ipv4:" + ",".join(addresses)
-    options = (("grpc.lb_policy_name", "round_robin"), ("grpc.max_reconnect_backoff_ms", 300))
-    if config.table_ca:
-        try:
-            roots = Path(config.table_ca).read_bytes()
-        except OSError as error:
-            raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
-        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(roots), options)
-    if not all(is_loopback(host) for host in hosts):
-        raise ConfigError(f"{config.table} is not all on this machine: --table-ca is required")
-    return grpc.aio.insecure_channel(target, options)
-
-
-def _issuers(config: LedgerConfig) -> list[Issuer]:
-    """Who is trusted: as configured, else this machine's own keys, made on first use."""
-    trusted = []
-    for own, entries in ((PLAYER_ISSUER, config.issuers), (SERVICE_ISSUER, config.service_issuers)):
-        if not entries:
-            signing_key(config.data, own)
-            trusted.append(Issuer(own, public_key(keys_folder(config.data) / f"{own}.pub")))
-        for entry in entries:
-            name, equals, path = entry.partition("=")
-            if not name or not equals or not path:
-                raise ConfigError(f"an issuer is name=file, not {entry!r}")
-            trusted.append(Issuer(name, public_key(Path(path))))
-    return trusted
-
-
-def _tls(config: LedgerConfig) -> server.Tls | None:
-    if not config.tls_cert and not config.tls_key:
-        return None
-    if not config.tls_cert or not config.tls_key:
-        raise ConfigError("--tls-cert and --tls-key go together")
-    return server.Tls(Path(config.tls_cert), Path(config.tls_key))
-
-
-def _version() -> str:
-    try:
-        return version("shengji")
-    except PackageNotFoundError:
-        return "0"

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar, cast
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.game.ids import is_id
+from services.game.ids import SERVICE_PREFIX, is_id
 from services.ledger import queries
 from services.ledger.archive import Archive, ArchiveDamaged
 from services.ledger.books import BOT_PREFIX
@@ -30,7 +30,6 @@ from services.shell.tokens import is_player_id
 
 T = TypeVar("T")
 
-SERVICE_PREFIX: Final = "svc:"
 ADMIN: Final = "admin"
 STATEMENT_ROWS: Final = 50
 ROWS: Final = 20

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import time
 import uuid
 from typing import Any, Final
 
@@ -17,8 +16,8 @@ from services.ledger.metrics import LedgerMetrics
 from services.ledger.schema import matches
 from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1.table_service_pb2_grpc import TableServiceStub
+from services.shell.channel import ServiceToken
 from services.shell.logs import Log, fault_of
-from services.shell.tokens import LIFETIME_S, sign
 
 CALLER: Final = "svc:ledger"
 EVERY_S: Final = 1.0
@@ -37,21 +36,17 @@ class Unfunded:
         database: Database,
         channel: grpc.aio.Channel,
         key: Ed25519PrivateKey,
-        issuer: str,
         consumer: Consumer,
         metrics: LedgerMetrics,
         log: Log,
     ) -> None:
         self._database = database
         self._stub: Any = TableServiceStub(channel)
-        self._key = key
-        self._issuer = issuer
+        self._token = ServiceToken(key, CALLER)
         self._consumer = consumer
         self._metrics = metrics
         self._log = log
         self._task: asyncio.Task[None] | None = None
-        self._token = ""
-        self._signed = 0.0
 
     def start(self) -> None:
         """Begin to ask."""
@@ -93,9 +88,7 @@ class Unfunded:
         command = uuid.uuid5(_COMMANDS, f"{table_id}/{opened_at_us}")
         request = pb.EndUnfundedRequest(context=pb.CommandContext(table_id=table_id, command_id=str(command)))
         try:
-            await self._stub.EndUnfunded(
-                request, metadata=(("authorization", "Bearer " + self._bearer()),), timeout=_CALL_S
-            )
+            await self._stub.EndUnfunded(request, metadata=self._token.metadata(), timeout=_CALL_S)
             code = grpc.StatusCode.OK
         except grpc.aio.AioRpcError as error:
             code = error.code()
@@ -103,9 +96,3 @@ class Unfunded:
         if code not in {grpc.StatusCode.OK, grpc.StatusCode.FAILED_PRECONDITION}:
             self._log.warning("cannot_end_unfunded", table_id=table_id, code=code.name)
         return code
-
-    def _bearer(self) -> str:
-        now = time.time()
-        if now - self._signed > LIFETIME_S * 0.8:
-            self._token, self._signed = sign(self._key, self._issuer, CALLER), now
-        return self._token

@@ -1,6 +1,5 @@
 """The ledger as the lobby asks it, as ``svc:lobby``: the ports ``Ratings`` and ``Funds`` over gRPC."""
 
-import time
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -16,14 +15,11 @@ from services.pb.ledger.v1.ledger_service_pb2 import (
 )
 from services.pb.ledger.v1.ledger_service_pb2_grpc import LedgerServiceStub
 from services.rules.reasons import Reason
-from services.shell.channel import PASSING, detail_of, reason_of
+from services.shell.channel import PASSING, ServiceToken, detail_of, reason_of
 from services.shell.errors import RefusedError
 from services.shell.logs import Log
-from services.shell.tokens import LIFETIME_S, sign
-from services.shell.trust import SERVICE_ISSUER
 
 CALL_TIMEOUT_S: Final = 3.0
-_RENEW_S: Final = LIFETIME_S * 0.8
 
 
 class LedgerClient:
@@ -32,10 +28,8 @@ class LedgerClient:
     def __init__(self, channel: grpc.aio.Channel, key: Ed25519PrivateKey, log: Log) -> None:
         """Call over a channel (``shell.channel.open_channel``), with tokens signed by the services' key."""
         self._stub: Any = LedgerServiceStub(channel)
-        self._key = key
+        self._token = ServiceToken(key, LOBBY)
         self._log = log
-        self._token = ""
-        self._signed_at = 0.0
 
     async def of(self, player_ids: Sequence[str]) -> list[float]:
         """See ``Ratings.of``."""
@@ -65,18 +59,12 @@ class LedgerClient:
         Raises:
             RefusedError: the ledger's own refusal; UNAVAILABLE when it cannot answer now.
         """
-        metadata = (("authorization", f"Bearer {self._fresh_token()}"),)
         try:
-            return await getattr(self._stub, method)(request, metadata=metadata, timeout=CALL_TIMEOUT_S)
+            return await getattr(self._stub, method)(
+                request, metadata=self._token.metadata(), timeout=CALL_TIMEOUT_S
+            )
         except grpc.aio.AioRpcError as error:
             name = reason_of(error)
             if error.code() in PASSING or name not in Reason.__members__:
                 raise RefusedError(Reason.UNAVAILABLE) from None
             raise RefusedError(Reason[name], detail_of(error)) from None
-
-    def _fresh_token(self) -> str:
-        now = time.time()
-        if now - self._signed_at > _RENEW_S:
-            self._token = sign(self._key, SERVICE_ISSUER, LOBBY)
-            self._signed_at = now
-        return self._token

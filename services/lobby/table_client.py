@@ -1,6 +1,5 @@
 """The table service as the lobby calls it: to found the tables of rooms, as ``svc:lobby``."""
 
-import time
 from typing import Any, Final
 
 import grpc
@@ -9,12 +8,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from services.lobby.room_tables import LOBBY
 from services.pb.table.v1.table_service_pb2 import CreateTableRequest, CreateTableResponse
 from services.pb.table.v1.table_service_pb2_grpc import TableServiceStub
-from services.shell.channel import PASSING, reason_of
-from services.shell.tokens import LIFETIME_S, sign
+from services.shell.channel import PASSING, ServiceToken, reason_of
 
-ISSUER: Final = "services"
 CALL_TIMEOUT_S: Final = 6.0
-_RENEW_S: Final = LIFETIME_S * 0.8
 
 
 class TableUnreachable(Exception):
@@ -39,9 +35,7 @@ class TableClient:
     def __init__(self, channel: grpc.aio.Channel, key: Ed25519PrivateKey) -> None:
         """Call over a channel (``shell.channel.open_channel``), with tokens signed by the services' key."""
         self._stub: Any = TableServiceStub(channel)
-        self._key = key
-        self._token = ""
-        self._signed_at = 0.0
+        self._token = ServiceToken(key, LOBBY)
 
     async def create_table(self, request: CreateTableRequest) -> CreateTableResponse:
         """Found a table; the same request founds it once.
@@ -50,10 +44,9 @@ class TableClient:
             TableUnreachable: try again. A token that is not accepted counts as that: keys may be changing.
             TableRefusal: there will be no such table.
         """
-        metadata = (("authorization", f"Bearer {self._fresh_token()}"),)
         try:
             response: CreateTableResponse = await self._stub.CreateTable(
-                request, metadata=metadata, timeout=CALL_TIMEOUT_S
+                request, metadata=self._token.metadata(), timeout=CALL_TIMEOUT_S
             )
         except grpc.aio.AioRpcError as error:
             reason = reason_of(error)
@@ -61,10 +54,3 @@ class TableClient:
                 raise TableUnreachable(reason or error.code().name) from None
             raise TableRefusal(reason or error.code().name) from None
         return response
-
-    def _fresh_token(self) -> str:
-        now = time.time()
-        if now - self._signed_at > _RENEW_S:
-            self._token = sign(self._key, ISSUER, LOBBY)
-            self._signed_at = now
-        return self._token

@@ -1,14 +1,18 @@
-"""Calling the table service from another service: the channel to it, and what its refusals mean."""
+"""Calling one service from another: the channel, who calls, and what refusals mean."""
 
+import time
 from pathlib import Path
 from typing import Final
 
 import grpc
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
 from services.shell.config import ConfigError, is_loopback, split_address
 from services.shell.errors import DETAILS_KEY
+from services.shell.tokens import LIFETIME_S, sign
+from services.shell.trust import SERVICE_ISSUER
 
 PASSING: Final = frozenset(
     {
@@ -21,6 +25,7 @@ PASSING: Final = frozenset(
     }
 )
 """Codes after which the same call may be made again, and may succeed."""
+_RENEW_S: Final = LIFETIME_S * 0.8
 
 
 def open_channel(addresses: str, ca: str = "") -> grpc.aio.Channel:
@@ -48,8 +53,27 @@ def open_channel(addresses: str, ca: str = "") -> grpc.aio.Channel:
             raise ConfigError(f"{error.filename} cannot be read: {error.strerror}") from None
         return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(roots), options)
     if not all(is_loopback(host) for host in hosts):
-        raise ConfigError(f"{addresses} is not all on this machine: --table-ca is required")
+        raise ConfigError(f"{addresses} is not all on this machine: a CA file is required")
     return grpc.aio.insecure_channel(target, options)
+
+
+class ServiceToken:
+    """The token with which a service calls others, signed anew before it ends."""
+
+    def __init__(self, key: Ed25519PrivateKey, caller: str) -> None:
+        """Sign with the services' key, for a caller such as ``svc:lobby``."""
+        self._key = key
+        self._caller = caller
+        self._signed_at = 0.0
+        self._metadata: tuple[tuple[str, str]] = (("authorization", ""),)
+
+    def metadata(self) -> tuple[tuple[str, str]]:
+        """What goes with every call."""
+        now = time.time()
+        if now - self._signed_at > _RENEW_S:
+            token = sign(self._key, SERVICE_ISSUER, self._caller)
+            self._metadata, self._signed_at = (("authorization", f"Bearer {token}"),), now
+        return self._metadata
 
 
 def reason_of(error: grpc.aio.AioRpcError) -> str:

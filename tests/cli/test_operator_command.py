@@ -49,7 +49,7 @@ def test_operators_are_managed_while_a_house_runs(tmp_path: Path) -> None:
     try:
         with held(tmp_path):
             reader = url_as(server.url, "reader", known)
-            announce(tmp_path, Running(1, "up", reader, "127.0.0.1:1", "127.0.0.1:2"))
+            announce(tmp_path, Running(1, "up", reader, "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"))
             run(tmp_path, "operator", "add", "acme")
             assert [record.name for record in asyncio.run(_listed(tmp_path))] == ["acme"]
     finally:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.rpc.status_pb2 import Status
 
 from services.lobby.room_tables import LOBBY
-from services.lobby.table_client import ISSUER, TableClient, TableRefusal, TableUnreachable
+from services.lobby.table_client import TableClient, TableRefusal, TableUnreachable
 from services.pb.table.v1.table_service_pb2 import CreateTableRequest, CreateTableResponse
 from services.pb.table.v1.table_service_pb2_grpc import (
     TableServiceServicer,
@@ -19,6 +19,7 @@ from services.shell.channel import open_channel
 from services.shell.config import ConfigError
 from services.shell.errors import DETAILS_KEY, RefusedError, code_of, status_of
 from services.shell.tokens import Issuer, Keys, Kind, Verifier
+from services.shell.trust import SERVICE_ISSUER
 
 
 class Answering(TableServiceServicer):
@@ -56,7 +57,7 @@ async def test_the_lobby_calls_as_itself():
         assert (await client.create_table(request)).spectator_code == "classic-2d"
         await client.create_table(request)
     assert len(set(answering.tokens)) == 1, "a token is signed once in a while"
-    verifier = Verifier([Issuer(ISSUER, Keys(key.public_key()), Kind.SERVICES)], "table")
+    verifier = Verifier([Issuer(SERVICE_ISSUER, Keys(key.public_key()), Kind.SERVICES)], "table")
     assert verifier.verify(answering.tokens[0]).player_id == LOBBY
 
 
