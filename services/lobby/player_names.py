@@ -8,6 +8,8 @@ from services.shell.errors import RefusedError
 
 NAME_MOST: Final = 24
 """Characters of a name."""
+_GIVEN_MOST: Final = 4 * NAME_MOST
+"""Characters of a name as it comes: composing them takes the square of their number."""
 MARKS_MOST: Final = 2
 """Combining marks on one letter; more grow over the neighbours' lines."""
 _INVISIBLE: Final = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u034f\u00ad")
@@ -25,8 +27,8 @@ def checked_name(text: str, field: str = "name") -> str:
     Raises:
         RefusedError: BAD_INPUT, which says why not.
     """
-    name = unicodedata.normalize("NFC", text)
-    why = _fault(name)
+    name = unicodedata.normalize("NFC", text[: _GIVEN_MOST + 1])
+    why = _fault(name) if len(text) <= _GIVEN_MOST else f"has 1 to {NAME_MOST} characters"
     if why:
         raise RefusedError(Reason.BAD_INPUT, {"field": field, "detail": why})
     return name

@@ -1,6 +1,7 @@
 """Guests, devices, names: who comes in, as whom, and what is kept."""
 
 import asyncio
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -193,3 +194,12 @@ async def test_a_device_of_two_replicas_founds_one_player(tmp_path, desk, clock)
     one, two = await asyncio.gather(desk.device(device(), HOME), other.device(device(), HOME))
     assert one.player == two.player
     assert sorted([one.founded, two.founded]) == [False, True]
+
+
+def test_a_long_text_is_refused_without_being_composed():
+    """Composing 20,000 marks takes seconds, in which nobody else is served."""
+    started = time.perf_counter()
+    with pytest.raises(RefusedError) as caught:
+        checked_name("a" + "\u0301" * 10_000 + "\u0316" * 10_000)
+    assert caught.value.detail == {"field": "name", "detail": "has 1 to 24 characters"}
+    assert time.perf_counter() - started < 0.5
