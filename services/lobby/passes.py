@@ -144,6 +144,8 @@ class Passes:
 
     def _as_waiting(self, record: TicketRecord) -> Waiting:
         ticket = record.ticket
+        # Who has just come may not be heard of here yet, or stay only now.
+        age_s = (self._deps.now_ms() - ticket.created_at_ms) / 1000
         return Waiting(
             ticket_id=ticket.ticket_id,
             size=len(ticket.player_ids),
@@ -154,7 +156,9 @@ class Passes:
             created_at_ms=ticket.created_at_ms,
             bots_after_s=ticket.bots_after_s,
             bots=ticket.bots,
-            present=all(self._presence.absent_s(player_id) < ABSENT_S for player_id in ticket.player_ids),
+            present=all(
+                min(age_s, self._presence.absent_s(player_id)) < ABSENT_S for player_id in ticket.player_ids
+            ),
         )
 
     async def _work(self, do: Callable[[T], Awaitable[None]], things: Sequence[T]) -> None:

@@ -158,6 +158,7 @@ async def test_tickets_of_who_is_gone_are_dropped(house, searcher):
     room = await searcher.partners(1, 2)
     pair = await searcher.create(1, room=room)
     house.presence.away = {player(0): ABSENT_S, player(2): ABSENT_S}
+    house.clock.now += ABSENT_S
     await searcher.passes.look()
     ends = {ticket_id: record.end for ticket_id, record in house.tickets().items()}
     assert ends == {
@@ -168,6 +169,18 @@ async def test_tickets_of_who_is_gone_are_dropped(house, searcher):
     assert await searcher.replica.place(0) is None
     assert (await searcher.replica.record(room.room_id)).room.state == ROOM_STATE_OPEN
     assert searcher.deps.metrics.dropped_tickets["offline"]._value.get() == 2
+
+
+async def test_who_has_just_come_back_is_not_taken_for_gone(house, searcher):
+    """Comings are told about once a second, and tickets at once."""
+    ticket = await searcher.create(0)
+    house.presence.away = {player(0): 10 * ABSENT_S}
+    house.clock.now += ABSENT_S - 1
+    await searcher.passes.look()
+    assert house.tickets()[ticket.ticket_id].end == 0
+    house.clock.now += 1
+    await searcher.passes.look()
+    assert house.tickets()[ticket.ticket_id].end == TICKET_END_OFFLINE
 
 
 async def test_a_ticket_that_no_place_names_holds_nobody_up(house, searcher):
