@@ -38,6 +38,9 @@ LOOKED_AT_ONCE: Final = 200
 """and for a watch that begins, before others have their turn."""
 WATCHES_MOST: Final = 5000
 """Watches of one process."""
+PLAYER_WATCHES: Final = 5
+"""Watches of one player here; the oldest gives way, and its client is told to wait."""
+GAVE_WAY_RETRY_S: Final = 60.0
 IDLE_S: Final = 20.0
 STUCK_S: Final = 10.0
 """How long one message may wait for a client that does not read."""
@@ -92,6 +95,8 @@ class RoomLists:
         self._spots: dict[str, list[Spot]] = {}
         """By operator, oldest first."""
         self._watches: set[_Watch] = set()
+        self._of_player: dict[str, list[_Watch]] = {}
+        """From the oldest on, but for those that gave way."""
         for room_id, record in rooms.items():
             self._heard(room_id, None, record)
         rooms.on_change(self._heard)
@@ -155,17 +160,25 @@ class RoomLists:
 
         Raises:
             RefusedError: it cannot begin (BUSY, BAD_INPUT), or why it ended (DRAINING, SLOW_READER,
-                UNAUTHENTICATED).
+                UNAUTHENTICATED; RATE_LIMITED for a player's oldest when there are too many).
         """
         if len(self._watches) >= WATCHES_MOST:
             raise RefusedError(Reason.BUSY)
         watch = _Watch(self, call, check_filter(request.filter), write)
         self._watches.add(watch)
+        of_player = self._of_player.setdefault(call.player_id, [])
+        of_player.append(watch)
+        if len(of_player) > PLAYER_WATCHES:
+            of_player.pop(0).give_way()
         try:
             await watch.run()
         finally:
             self._watches.discard(watch)
             self.renewals.leave(watch.lease)
+            if watch in of_player:
+                of_player.remove(watch)
+            if not of_player and self._of_player.get(call.player_id) is of_player:
+                del self._of_player[call.player_id]
 
     def drain(self) -> None:
         """End all watches: another replica serves them."""
@@ -186,6 +199,7 @@ class _Watch:
         self._write = write
         self._known: set[str] = set()
         self._changed: dict[str, None] = {}
+        self._gave_way = False
 
     def hear(self, room_id: str) -> None:
         """A room has changed."""
@@ -196,11 +210,17 @@ class _Watch:
         """Look whether to end."""
         self._woken.set()
 
+    def give_way(self) -> None:
+        """End: the player has too many."""
+        self._gave_way = True
+        self.wake()
+
     async def run(self) -> None:
         """The rooms there are, then what changes."""
         for looked_at, spot in enumerate(self._lists.newest(self.operator)):
             if looked_at % LOOKED_AT_ONCE == 0:
                 await asyncio.sleep(0)
+            self._check_end()
             await self._tell(spot.room_id)
         await self._send(WatchRoomsResponse(listed=Listed()))
         while True:
@@ -250,6 +270,8 @@ class _Watch:
             raise RefusedError(Reason.SLOW_READER) from None
 
     def _check_end(self) -> None:
+        if self._gave_way:
+            raise RefusedError(Reason.RATE_LIMITED, retry_after_s=GAVE_WAY_RETRY_S)
         if self._lists.draining:
             raise RefusedError(Reason.DRAINING)
         if self._lists.now_ms() / 1000 >= self._ends_at():

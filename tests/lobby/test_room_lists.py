@@ -1,7 +1,7 @@
 """The public list: pages that stay put, and streams of changes."""
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 from support.broker import until
@@ -291,3 +291,20 @@ async def test_a_client_that_goes_leaves_nothing(replica):
         assert len(replica.lists._watches) == len(replica.house.renewals.leases) == 1
     assert not replica.lists._watches
     assert not replica.house.renewals.leases
+
+
+async def test_a_player_s_watches_crowd_out_nobody_else(replica):
+    async with AsyncExitStack() as stack:
+        watches = [
+            await stack.enter_async_context(watching(replica)) for _ in range(room_lists.PLAYER_WATCHES)
+        ]
+        other = await stack.enter_async_context(watching(replica, replica.call(58)))
+        watches.append(await stack.enter_async_context(watching(replica)))
+        with pytest.raises(RefusedError) as caught:
+            await watches[0][1]
+        assert caught.value.reason is Reason.RATE_LIMITED
+        assert caught.value.retry_after_s == room_lists.GAVE_WAY_RETRY_S
+        await asyncio.sleep(0.02)
+        assert not any(task.done() for _, task in [*watches[1:], other])
+        assert len(replica.lists._watches) == room_lists.PLAYER_WATCHES + 1
+    assert not replica.lists._of_player
