@@ -62,7 +62,10 @@ async def free_code(change: Change, random: Callable[[int], bytes]) -> str:
 
 
 class WrongCodes:
-    """How many wrong codes somebody has tried, by player and by address."""
+    """How many wrong codes somebody has tried, by player and by address.
+
+    A code counts as wrong until it turns out to be right, so that trying many at once is of no use.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Nobody has tried any yet.
@@ -73,8 +76,8 @@ class WrongCodes:
         self._players = Buckets(PLAYER_RATE, PLAYER_TRIES, clock=clock)
         self._addresses = Buckets(ADDRESS_RATE, ADDRESS_TRIES, clock=clock)
 
-    def check(self, player_id: str, address: str) -> None:
-        """Refuse who has tried too many.
+    def take(self, player_id: str, address: str) -> None:
+        """Count a code that somebody tries now, and refuse who has tried too many.
 
         Raises:
             RefusedError: RATE_LIMITED.
@@ -84,9 +87,12 @@ class WrongCodes:
             wait = max(wait, self._addresses.wait(network_of(address)))
         if wait:
             raise RefusedError(Reason.RATE_LIMITED, retry_after_s=wait)
-
-    def count(self, player_id: str, address: str) -> None:
-        """One more wrong code."""
         self._players.take(player_id)
         if address:
             self._addresses.take(network_of(address))
+
+    def give_back(self, player_id: str, address: str) -> None:
+        """The code was not wrong after all."""
+        self._players.give_back(player_id)
+        if address:
+            self._addresses.give_back(network_of(address))

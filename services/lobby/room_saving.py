@@ -3,6 +3,7 @@
 Where a member is follows from the room alone, so places and rooms cannot disagree.
 """
 
+from services.game.ids import is_id
 from services.lobby.records import Change, code_key, place_key, room_key
 from services.lobby.room_checks import seated
 from services.lobby.rooms import AT_TABLE
@@ -66,8 +67,11 @@ async def read_place(change: Change, player_id: str) -> None:
     that very room.
 
     Raises:
+        RefusedError: UNKNOWN_PLAYER for who can be nowhere, such as a bot or a service.
         Unavailable: the store cannot be read.
     """
+    if not is_id("ply", player_id):
+        raise RefusedError(Reason.UNKNOWN_PLAYER)
     await change.get(place_key(player_id), PlaceRecord)
 
 

@@ -9,7 +9,7 @@ from services.game.framing import frame
 from services.game.ids import CommandId, is_id, new_id
 from services.lobby import room_tables, rooms
 from services.lobby.deps import Deps
-from services.lobby.records import Change, atomically, code_key, player_key, room_key
+from services.lobby.records import Change, atomically, code_key, known_player, room_key
 from services.lobby.room_checks import Person, check_member, is_member, seated
 from services.lobby.room_codes import WrongCodes, free_code, read_code
 from services.lobby.room_lists import RoomLists
@@ -18,7 +18,7 @@ from services.lobby.room_saving import check_nowhere, read_place, save_room
 from services.lobby.room_views import Online, as_seen
 from services.pb.lobby.v1 import room_service_pb2 as pb
 from services.pb.lobby.v1.room_pb2 import VISIBILITY_PUBLIC, Room
-from services.pb.lobby.v1.stored_pb2 import CodeRecord, PlayerRecord, RoomRecord
+from services.pb.lobby.v1.stored_pb2 import CodeRecord, RoomRecord
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError
 from services.shell.rpc import Call, Write
@@ -80,7 +80,7 @@ class RoomServicer:
         """See the proto."""
         by_code = request.WhichOneof("which") != "room_id"
         if by_code:
-            self._wrong_codes.check(call.player_id, call.address)
+            self._wrong_codes.take(call.player_id, call.address)
 
         async def work(change: Change) -> RoomRecord:
             await read_place(change, call.player_id)
@@ -90,12 +90,15 @@ class RoomServicer:
             await save_room(change, before, after)
             return after
 
+        wrong = False
         try:
             joined = await self._atomically(work)
         except RefusedError as refused:
-            if refused.reason is Reason.UNKNOWN_CODE:
-                self._wrong_codes.count(call.player_id, call.address)
+            wrong = refused.reason is Reason.UNKNOWN_CODE
             raise
+        finally:
+            if by_code and not wrong:
+                self._wrong_codes.give_back(call.player_id, call.address)
         return pb.JoinRoomResponse(room=self._seen(joined, call))
 
     async def _by_code(self, change: Change, request: pb.JoinRoomRequest, call: Call) -> RoomRecord:
@@ -262,11 +265,8 @@ class RoomServicer:
         return as_seen(record, call.player_id, self._presence)
 
     async def _person(self, change: Change, call: Call) -> Person:
-        """The caller, with the name that others see."""
-        known = is_id("ply", call.player_id)
-        player = await change.get(player_key(call.player_id), PlayerRecord) if known else None
-        if player is None:
-            raise RefusedError(Reason.UNKNOWN_PLAYER)
+        """The caller, with the name that others see; who has another operator since the token is not known."""
+        player = await known_player(change, call.player_id, call.operator)
         return Person(player.player_id, player.name)
 
     async def _check_funds(self, before: RoomRecord | None, after: RoomRecord) -> None:

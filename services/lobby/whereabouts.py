@@ -38,12 +38,16 @@ class Finder:
         return found
 
     async def place(self, player_id: str) -> PlaceRecord:
-        """The player's place; an empty one for nowhere.
+        """The player's place; an empty one for nowhere, where bots, services and strangers always are.
 
         Raises:
             Unavailable: the store cannot be read.
         """
-        return PlaceRecord.FromString((await self._store.get(place_key(player_id))).value)
+        try:
+            entry = await self._store.get(place_key(player_id))
+        except ValueError:  # what is no key names nobody
+            return PlaceRecord()
+        return PlaceRecord.FromString(entry.value)
 
     async def _place_and_room(self, player_id: str) -> tuple[PlaceRecord, RoomRecord | None]:
         """Both change in one write but are read one by one, so if the room is gone the place is read again.

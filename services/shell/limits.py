@@ -40,6 +40,12 @@ class Buckets:
             self._forget(now)
         return wait
 
+    def give_back(self, caller: str) -> None:
+        """Give back a token that was taken, since it was not used."""
+        if caller in self._buckets:
+            now = self._clock()
+            self._buckets[caller] = (min(self._burst, self._left(caller, now) + 1), now)
+
     def _forget(self, now: float) -> None:
         """Make room: full buckets need not be kept, and of the others the oldest half goes."""
         full_since = now - self._burst / self._rate

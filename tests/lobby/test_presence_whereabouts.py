@@ -1,5 +1,6 @@
 """Where a player is, as one call says it."""
 
+import pytest
 from support.presence_world import World
 
 from services.lobby.records import place_key, room_key
@@ -74,3 +75,8 @@ async def test_a_room_that_ends_between_two_reads_is_read_again() -> None:
 
     world.store.get = ends  # type: ignore[method-assign]
     assert (await world.finder.of(ANN)).room.room_id == "rom_b"
+
+
+@pytest.mark.parametrize("subject", ["bot:normal", "svc:lobby", "a..b", ":"])
+async def test_bots_services_and_strangers_are_nowhere(subject: str) -> None:
+    assert await World().finder.of(subject) == Whereabouts()

@@ -93,6 +93,26 @@ async def test_nobody_without_a_record_comes_in(replica):
     await refused(Reason.UNKNOWN_PLAYER, replica.create(77))
 
 
+@pytest.mark.parametrize("subject", ["bot:normal", "svc:lobby", "a:b", "a..b", "alice"])
+async def test_who_is_no_player_of_the_lobby_is_told_so(replica, subject):
+    room = await replica.create(1, public=True)
+    call = replica.call(2)._replace(player_id=subject)
+    create = pb.CreateRoomRequest(request_id=str(uuid.uuid4()), plan=PLAN)
+    await refused(Reason.UNKNOWN_PLAYER, replica.rooms.create_room(create, call))
+    for join in (pb.JoinRoomRequest(code=room.code), pb.JoinRoomRequest(room_id=room.room_id)):
+        await refused(Reason.UNKNOWN_PLAYER, replica.rooms.join_room(join, call))
+
+
+async def test_a_token_from_before_a_player_went_to_an_operator_opens_no_room(replica, house):
+    """Player 90 is acme's by now, and shows a token of the house that has not ended yet."""
+    room = await replica.create(1, public=True)
+    await refused(Reason.UNKNOWN_PLAYER, replica.create(90))
+    await refused(Reason.UNKNOWN_PLAYER, replica.join(90, room))
+    by_id = pb.JoinRoomRequest(room_id=room.room_id)
+    await refused(Reason.UNKNOWN_PLAYER, replica.rooms.join_room(by_id, replica.call(90)))
+    assert await replica.place(90) is None
+
+
 @pytest.mark.parametrize(
     ("plan", "reason"),
     [
@@ -172,6 +192,29 @@ async def test_wrong_codes_are_limited_by_player(replica, house):
     await replica.join(3, room)
     house.clock.now += error.retry_after_s
     await replica.join(2, room)
+
+
+async def test_wrong_codes_tried_at_once_are_no_more_than_one_by_one(house):
+    replica = await house.replica(store=Jittery(house.store, random.Random(1)))
+
+    async def tried(code):
+        try:
+            await replica.rooms.join_room(pb.JoinRoomRequest(code=code), replica.call(1))
+        except RefusedError as refused:
+            return refused.reason
+        return None
+
+    codes = [make_code(random.Random(number).randbytes) for number in range(50)]
+    reasons = await asyncio.gather(*map(tried, codes))
+    assert reasons.count(Reason.UNKNOWN_CODE) == PLAYER_TRIES
+    assert reasons.count(Reason.RATE_LIMITED) == len(codes) - PLAYER_TRIES
+
+
+async def test_right_codes_cost_no_tries(replica):
+    room = await replica.create(1)
+    for _ in range(3 * PLAYER_TRIES):
+        await replica.join(2, room)
+        await replica.rooms.leave_room(pb.LeaveRoomRequest(room_id=room.room_id), replica.call(2))
 
 
 async def test_wrong_codes_are_limited_by_address(replica, house):

@@ -43,3 +43,15 @@ def test_rate_zero_limits_nothing_and_memory_is_bounded():
     for i in range(5):
         buckets.take(f"new{i}")
         assert len(buckets) <= 4
+
+
+def test_what_is_given_back_can_be_taken_again_and_no_more():
+    now = [0.0]
+    buckets = Buckets(1, 2, clock=lambda: now[0])
+    buckets.give_back("a")
+    assert [buckets.take("a") for _ in range(3)] == [0, 0, 1]
+    buckets.give_back("a")
+    assert [buckets.take("a") for _ in range(2)] == [0, 1]
+    for _ in range(5):
+        buckets.give_back("a")
+    assert [buckets.take("a") for _ in range(3)] == [0, 0, 1]
