@@ -265,7 +265,7 @@ class RoomServicer:
         return as_seen(record, call.player_id, self._presence)
 
     async def _person(self, change: Change, call: Call) -> Person:
-        """The caller, with the name that others see; who has another operator since the token is not known."""
+        """The caller, with the name that others see; unknown with another operator since the token."""
         player = await known_player(change, call.player_id, call.operator)
         return Person(player.player_id, player.name)
 
