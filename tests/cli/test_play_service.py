@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -212,6 +213,48 @@ async def test_an_unknown_code_is_said(house):
     async with house.player("--join", "NOSUCH") as ann:
         await ann.until("No room has that invite code.")
         assert await ann.end() == 1
+
+
+async def test_whatever_is_piped_ends_no_game(house):
+    async with house.player("--preset", "classic-1d", "--option", "deals=1") as ann:
+        await ann.until("Your declaration")
+        ann.process.stdin.write(bytes(range(256)) + b"\xff" * 10_000 + b"\n" + b"7" * 5000 + b"\n")
+        ann.type("p", "auto")
+        await ann.until("Play again")
+        assert "Traceback" not in ann.seen
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--name", b"\xff"], "no readable text"),
+        (["--join", b"\xff"], "no readable text"),
+        (["--option", b"deals=\xff"], "no readable text"),
+        (["--option", 'deals="\\ud800"'], "deals"),
+        (["--option", "deals=" + "[" * 10_000], "deals"),
+        (["--stake", "9" * 30], "--stake"),
+    ],
+)
+async def test_arguments_that_nobody_can_read_are_refused(house, arguments, told):
+    async with house.player(*arguments) as ann:
+        assert await ann.end() in (1, 2)
+        assert told in ann.seen
+        assert "Traceback" not in ann.seen
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&- 2>&-"])
+async def test_closed_streams_are_no_fault(house, closed):
+    program = "from services.cli.main import main; main()"
+    command = [sys.executable, "-c", program, "play", "--guest", *house.addresses]
+    process = await asyncio.create_subprocess_shell(
+        f"exec {shlex.join(command)} {closed}",
+        stdin=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+    )
+    _, errors = await asyncio.wait_for(process.communicate(), 60)
+    assert (process.returncode, errors) == (0, b"")
 
 
 async def test_lost_connections_come_back_by_themselves(house):

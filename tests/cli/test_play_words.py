@@ -54,7 +54,7 @@ def test_commands():
     assert set(VERBS) == {verb.lower() for verb in VERBS}
 
 
-@pytest.mark.parametrize("line", ["X9", "S1", "S", "7S", "b S7 x", "foo bar", "S7 8", "JB", "３"])
+@pytest.mark.parametrize("line", ["X9", "S1", "S", "7S", "b S7 x", "foo bar", "S7 8", "JB", "３", "7" * 5000])
 def test_what_means_nothing_is_said_to(line):
     with pytest.raises(Mistyped):
         read(line)

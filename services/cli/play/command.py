@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 import grpc
@@ -30,11 +31,27 @@ _OPTIONS = (
 )
 
 
+def _readable(_: click.Context, option: click.Parameter, value: str | tuple[str, ...]) -> Any:
+    """The value itself; bytes of the command line that are no text cannot be sent to anybody."""
+    try:
+        "".join(value).encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("is no readable text", param=option) from None
+    return value
+
+
 @click.command()
 @click.option(
     "--create", "way", flag_value="create", help="Make a room for friends and show its invite code."
 )
-@click.option("--join", "code", metavar="CODE", default="", help="Go to a friend's room by its invite code.")
+@click.option(
+    "--join",
+    "code",
+    metavar="CODE",
+    default="",
+    callback=_readable,
+    help="Go to a friend's room by its invite code.",
+)
 @click.option("--match", "way", flag_value="match", help="Look for opponents of about your strength.")
 @click.option(
     "--preset",
@@ -44,9 +61,14 @@ _OPTIONS = (
     help="The rules (`shengji rules` tells them).",
 )
 @click.option(
-    "--option", "options", metavar="NAME=JSON", multiple=True, help="Change a rule; may be given again."
+    "--option",
+    "options",
+    metavar="NAME=JSON",
+    multiple=True,
+    callback=_readable,
+    help="Change a rule; may be given again.",
 )
-@click.option("--stake", type=click.IntRange(min=0), default=0, help="Base stake in chips [none].")
+@click.option("--stake", type=click.IntRange(0, 1_000_000_000), default=0, help="Base stake in chips [none].")
 @click.option(
     "--bots", type=click.Choice(list(DIFFICULTIES)), default="normal", show_default=True, help="How strong."
 )
@@ -63,7 +85,9 @@ _OPTIONS = (
     help="Who you are on this machine; two terminals need two profiles.",
 )
 @click.option("--guest", is_flag=True, help="Be somebody new and keep nothing.")
-@click.option("--name", default="", help="What others shall call you, 1 to 24 characters.")
+@click.option(
+    "--name", default="", callback=_readable, help="What others shall call you, 1 to 24 characters."
+)
 @click.option("--lang", type=click.Choice(["zh", "en"]), default=None, help="Language [of LC_ALL or LANG].")
 @click.option("--lobby", default="127.0.0.1:7434", show_default=True, help="Address of the lobby, host:port.")
 @click.option(
@@ -136,9 +160,10 @@ def _options(given: Sequence[str]) -> list[tuple[str, str]]:
             raise click.BadParameter(f"{option!r} is not NAME=JSON", param_hint="--option")
         try:
             value = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = text
-        options.append((name, json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)))
+        written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        options.append((name, written.encode(errors="replace").decode()))
     return options
 
 

@@ -1,6 +1,7 @@
 """Reading lines and printing them: with a live prompt at a terminal, plainly when input is piped."""
 
 import asyncio
+import io
 import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -24,7 +25,12 @@ class Terminal:
     """
 
     def __init__(self, queue: Queue) -> None:
-        self.interactive = sys.stdin.isatty() and sys.stdout.isatty()
+        # Either may be closed, and what comes from a pipe may be anything: nothing of that ends a game.
+        here = [stream for stream in (sys.stdin, sys.stdout) if stream is not None]
+        self.interactive = len(here) == 2 and all(stream.isatty() for stream in here)
+        for stream in here:
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         self.below: Callable[[], str] = str
         self._queue = queue
         there = Console()
@@ -34,7 +40,8 @@ class Terminal:
         """Print lines."""
         for line in lines:
             self._console.print(line, overflow="fold", highlight=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[None]:
@@ -54,7 +61,7 @@ class Terminal:
 
     def _read_plainly(self, loop: asyncio.AbstractEventLoop) -> None:
         """In a thread of its own, which may wait for ever: a file or pipe has no other way."""
-        for line in sys.stdin:
+        for line in sys.stdin or ():
             loop.call_soon_threadsafe(self._queue.put_nowait, Line(line.rstrip("\n")))
         loop.call_soon_threadsafe(self._queue.put_nowait, Line(None))
 

@@ -42,6 +42,8 @@ VERBS: Final = {
 }  # fmt: skip
 """What may be typed → what is meant."""
 
+_DIGITS_MOST: Final = 9
+"""Of a number; a longer one names nothing, and Python will not read it at any length."""
 _WITH_CARDS: Final = frozenset({"declare", "bury", "counter"})
 
 
@@ -74,7 +76,7 @@ def read(line: str) -> Word:
         return Word("enter")
     verb = VERBS.get(words[0].lower())
     if verb is None:
-        if len(words) == 1 and words[0].isascii() and words[0].isdigit():
+        if len(words) == 1 and len(words[0]) <= _DIGITS_MOST and words[0].isascii() and words[0].isdigit():
             return Word("number", number=int(words[0]))
         return Word("cards", read_cards(words))
     if verb in _WITH_CARDS:
