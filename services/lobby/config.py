@@ -30,7 +30,7 @@ class LobbyConfig(ServiceConfig):
     stays: Annotated[int, Setting("stay streams served at once", least=1)] = 20_000
     call_rate: Annotated[float, Setting("calls a second and player; 0 for no limit", least=0)] = 20.0
     create_rate: Annotated[
-        float, Setting("rooms and tickets made a second and player, likewise", least=0)
+        float, Setting("rooms, tickets and reports made a second and player, likewise", least=0)
     ] = 2.0
     sign_in_rate: Annotated[float, Setting("sign-ins a second and address, likewise", least=0)] = 5.0
     operator_rate: Annotated[float, Setting("calls a second and operator, likewise", least=0)] = 200.0

@@ -65,6 +65,7 @@ class Reports:
             filed_at_ms=self._deps.now_ms(),
             operator=operator,
         )
+        filed.DiscardUnknownFields()  # whatever else was sent would be kept and shown, at any length
         if await self._store.file(filed):
             self._deps.metrics.reports.inc()
         return report_id

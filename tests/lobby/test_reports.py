@@ -7,6 +7,8 @@ import pytest
 from support.broker import new_table
 from support.presence_world import World
 
+from services.lobby.app import PRESENCE, _limits
+from services.lobby.config import LobbyConfig
 from services.lobby.report_store import MemoryReports
 from services.lobby.reports import DAILY_MOST, DAY_MS, TEXT_MOST, Reports
 from services.pb.lobby.v1.presence_service_pb2 import REPORT_KIND_ABUSE, FiledReport, ReportRequest
@@ -173,3 +175,20 @@ async def test_what_is_no_page_is_refused(desk: Desk, size: int, token: str) -> 
     with pytest.raises(RefusedError) as error:
         await desk.reports.list("", size, token)
     assert error.value.reason is Reason.BAD_INPUT
+
+
+def test_reports_are_limited_before_a_table_is_read() -> None:
+    """Refused ones do not count against the day's limit, and cost many reads each."""
+    config = LobbyConfig(create_rate=1.0)
+    bucket = _limits(PRESENCE, config)["Report"]
+    assert [bool(bucket.take(ANN)) for _ in range(6)] == [False] * 4 + [True] * 2
+
+
+async def test_what_no_field_is_of_is_not_kept(desk: Desk) -> None:
+    """A page of padded reports would be too long for any operator to receive."""
+    padded = ReportRequest.FromString(request().SerializeToString() + b"\xfa\x07\x90\x4e" + bytes(10_000))
+    assert padded.ByteSize() > 10_000
+    await desk.file(ANN, padded)
+    ((_, filed),) = await desk.store.list("", 0, 100)
+    assert filed.report == request()
+    assert filed.ByteSize() < 500
