@@ -54,7 +54,7 @@ class PresenceServicer:
 
     async def renew(self, request: pb.RenewRequest, call: Call) -> pb.RenewResponse:
         """See the proto."""
-        await self._renewals.renew(call.player_id, call.expires_at)
+        await self._renewals.renew(call.holder, call.expires_at)
         return pb.RenewResponse(expires_at_ms=call.expires_at * 1000)
 
     async def get_presence(self, request: pb.GetPresenceRequest, call: Call) -> pb.GetPresenceResponse:

@@ -194,7 +194,7 @@ class _Watch:
         self.operator = call.operator
         self._woken = asyncio.Event()
         self._lists = lists
-        self.lease = lists.renewals.enter(call.player_id, call.expires_at, self.wake)
+        self.lease = lists.renewals.enter(call.holder, call.expires_at, self.wake)
         self._wanted = wanted
         self._write = write
         self._known: set[str] = set()

@@ -204,7 +204,7 @@ class _Stay:
         self._tools = tools
         self._player_id = call.player_id
         self._write = write
-        self._lease = tools.renewals.enter(call.player_id, call.expires_at, self.wake)
+        self._lease = tools.renewals.enter(call.holder, call.expires_at, self.wake)
         self._news = asyncio.Event()
         self._sayings: deque[Said] = deque()
         self._told = Whereabouts()

@@ -54,6 +54,11 @@ class Call(NamedTuple):
     scope: str = ""
     """What the token is for, words separated by spaces."""
 
+    @property
+    def holder(self) -> str:
+        """Whose later tokens prolong a stream: the player's, as long as it belongs to the same operator."""
+        return f"{self.player_id} {self.operator}" if self.operator else self.player_id
+
 
 Admit = Callable[[Any, Context, Buckets, float], Call | Awaitable[Call]]
 """Lets a call in: ``(request, context, bucket, started)``; raises ``RefusedError`` otherwise."""

@@ -136,6 +136,9 @@ async def test_renewing_lasts_as_long_as_the_token_of_the_call(house: House) -> 
     answer = await house.servicer.renew(pb.RenewRequest(), call)
     assert house.renewals.renewed == [(ANN, call.expires_at)]
     assert answer.expires_at_ms == house.world.clock.ms() + 600_000
+    user = house.world.call(ANN, "acme", lives_s=600)
+    await house.servicer.renew(pb.RenewRequest(), user)
+    assert house.renewals.renewed[1:] == [(f"{ANN} acme", user.expires_at)], "of another realm's streams"
 
 
 async def test_the_other_calls(house: House) -> None:

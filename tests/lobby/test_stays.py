@@ -226,6 +226,16 @@ async def test_it_lives_on_when_renewed(house: House) -> None:
     assert (await ann.ended()).reason is Reason.UNAUTHENTICATED
 
 
+async def test_a_guest_s_stay_is_not_prolonged_by_the_operator_s_user(house: House) -> None:
+    """Who became an operator's user is not online in the house for longer than the last token of the house."""
+    ann = house.come(ANN, lives_s=30)
+    await ann.got("whereabouts")
+    user = house.world.call(ANN, "acme", lives_s=900)
+    await house.renewals.renew(user.holder, user.expires_at)
+    await house.passing(30 + EXPIRY_GRACE_S)
+    assert (await ann.ended()).reason is Reason.UNAUTHENTICATED
+
+
 async def test_who_does_not_read_is_cut_off(house: House) -> None:
     await house.world.room(ROOM, ANN)
     ann = house.come(ANN)
