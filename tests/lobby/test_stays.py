@@ -227,7 +227,7 @@ async def test_it_lives_on_when_renewed(house: House) -> None:
 
 
 async def test_a_guest_s_stay_is_not_prolonged_by_the_operator_s_user(house: House) -> None:
-    """Who became an operator's user is not online in the house for longer than the last token of the house."""
+    """Who became an operator's user stays in the house no longer than its last token of the house."""
     ann = house.come(ANN, lives_s=30)
     await ann.got("whereabouts")
     user = house.world.call(ANN, "acme", lives_s=900)
