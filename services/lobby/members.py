@@ -60,11 +60,17 @@ class Members:
         if roll is None or _has_failed(roll.following):
             roll = self._rolls[operator] = _Roll(self._store, operator)
         self._rolls.move_to_end(operator)
-        if len(self._rolls) > OPERATORS_MOST:
-            await self._rolls.popitem(last=False)[1].stop()
         await asyncio.shield(roll.following)
+        await self._make_room(operator)
         first = bisect_right(roll.players, player_id)
         return roll.players[first : first + most], first + most < len(roll.players)
+
+    async def _make_room(self, operator: str) -> None:
+        """Follow those no more who were asked about longest ago; not one whose caller still waits for it."""
+        told = [name for name, roll in self._rolls.items() if name != operator and roll.following.done()]
+        given_up = [self._rolls.pop(name) for name in told[: max(0, len(self._rolls) - OPERATORS_MOST)]]
+        for roll in given_up:
+            await roll.stop()
 
     async def stop(self) -> None:
         """Follow nobody any more."""
