@@ -116,7 +116,7 @@ class Presence:
     def enter(self, player_id: str, operator: str) -> None:
         """A Stay of the player has begun here; there may be several."""
         self._stays[player_id] += 1
-        if self._stays[player_id] == 1:
+        if self._stays[player_id] == 1 or self._here.players.get(player_id) != operator:
             self._add(self._here, player_id, operator)
             self._changed.add(player_id)
 
@@ -243,15 +243,25 @@ class Presence:
     # ------------------------------------------------------------------------------------------- counting
 
     def _add(self, replica: _Replica, player_id: str, operator: str) -> None:
-        if player_id in replica.players or len(replica.players) >= PLAYERS_MOST:
+        known = replica.players.get(player_id)
+        if known == operator or (known is None and len(replica.players) >= PLAYERS_MOST):
             return
         replica.players[player_id] = operator
-        self._holders[player_id] += 1
-        if self._holders[player_id] == 1:
-            self._operators[player_id] = operator
-            self._of_operator[operator] += 1
+        self._holders[player_id] += known is None
+        came = player_id not in self._operators
+        self._belongs(player_id, operator)
+        if came:
             self._went.pop(player_id, None)
             self._say(player_id, True)
+
+    def _belongs(self, player_id: str, operator: str | None) -> None:
+        """Count a player for an operator (None: for nobody any more): a guest may have become a user."""
+        before = self._operators.pop(player_id, None)
+        if before is not None:
+            self._of_operator[before] -= 1
+        if operator is not None:
+            self._operators[player_id] = operator
+            self._of_operator[operator] += 1
 
     def _remove(self, replica: _Replica, player_id: str, at: float) -> None:
         if replica.players.pop(player_id, None) is None:
@@ -259,9 +269,12 @@ class Presence:
         self._holders[player_id] -= 1
         if not self._holders[player_id]:
             del self._holders[player_id]
-            self._of_operator[self._operators.pop(player_id)] -= 1
+            self._belongs(player_id, None)
             self._went[player_id] = at
             self._say(player_id, False)
+        else:
+            holders = (one.players.get(player_id) for one in (self._here, *self._others.values()))
+            self._belongs(player_id, next(operator for operator in holders if operator is not None))
 
     def _say(self, player_id: str, online: bool) -> None:
         for listener in list(self._listeners):

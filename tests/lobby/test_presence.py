@@ -292,3 +292,33 @@ async def test_twelve_seconds_after_the_last_loss_all_know_the_same(
             assert "bad_beat" not in world.log.getvalue()
     finally:
         module.BEAT_PLAYERS = kept  # type: ignore[misc]
+
+
+async def test_a_guest_who_became_a_user_is_online_where_the_user_belongs() -> None:
+    """The front end begins its new stay before it ends the old one, here or on another replica."""
+    bus, clock = MemoryBus(), Clock()
+    here, there, third = worlds = [World(bus=bus, clock=clock, seed=seed) for seed in range(3)]
+    for world in worlds:
+        await bus.hear(module.TOPIC, world.presence.hear)
+    ann = PLAYERS[0]
+
+    def told() -> set[tuple[str | None, int, int]]:
+        found = [world.presence for world in worlds]
+        return {(one.operator_of(ann), one.online(""), one.online("acme")) for one in found}
+
+    here.presence.enter(ann, "")
+    await seconds(worlds, clock, 2)
+    assert told() == {("", 1, 0)}
+    there.presence.enter(ann, "acme")
+    await seconds(worlds, clock, 2)
+    here.presence.leave(ann)
+    await seconds(worlds, clock, 2)
+    assert told() == {("acme", 0, 1)}
+    there.presence.enter(ann, "globex")
+    there.presence.leave(ann)
+    await seconds(worlds, clock, 2)
+    assert {world.presence.operator_of(ann) for world in worlds} == {"globex"}
+    there.presence.leave(ann)
+    await seconds(worlds, clock, 2)
+    assert told() == {(None, 0, 0)}
+    assert not third.presence.is_online(ann)
