@@ -21,6 +21,8 @@ SCOPES: Final = "table lobby ledger"
 """Every service: what a token is for unless its signer says otherwise."""
 BOT_PREFIX: Final = "bot:"
 MAX_TOKEN_BYTES: Final = 2048
+EXPIRY_MOST: Final = 253_402_300_799
+"""The end of the year 9999; in milliseconds it still fits whatever tells it."""
 REMEMBERED: Final = 20_000
 """Verified tokens kept at most; one costs about 75 µs to verify again."""
 LOOK_S: Final = 1.0
@@ -184,6 +186,8 @@ class Verifier:
             raise TokenError("the token is for another scope")
         if type(expires) is not int:
             raise TokenError("the token's expiry is no whole number")
+        if expires > EXPIRY_MOST:
+            raise TokenError("the token's expiry is beyond all time")
         if "op" in claims and (not isinstance(operator, str) or not is_operator(operator)):
             raise TokenError("the token's operator is no name of one")
         return Identity(player, scope, expires, operator, issuer.name)

@@ -91,6 +91,7 @@ def test_a_token_may_hold_several_scopes(verifier):
         (make(exp=None), "not valid"),
         (make(jti=None), "not valid"),
         (make(exp=NOW + 0.5), "whole number"),
+        (make(exp=2**62), "beyond all time"),
         (make(sub="a b"), "player id"),
         (make(sub="x" * 65), "player id"),
         (make(sub=""), "player id"),
