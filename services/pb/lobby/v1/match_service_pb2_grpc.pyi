@@ -30,7 +30,7 @@ class MatchServiceStub:
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
     50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
-    A ticket whose player has been offline for 30 seconds is gone.
+    A ticket whose player has been offline for 30 seconds while it waited is gone.
     """
 
     @_typing.overload
@@ -51,7 +51,7 @@ class MatchServiceAsyncStub(MatchServiceStub):
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
     50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
-    A ticket whose player has been offline for 30 seconds is gone.
+    A ticket whose player has been offline for 30 seconds while it waited is gone.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -68,7 +68,7 @@ class MatchServiceServicer(metaclass=_abc_1.ABCMeta):
     """Matchmaking. A ticket waits until its match is made; a match is a room that starts by itself, told on Stay. Tickets of
     one preset and stake are matched oldest first, with players whose rating is within a window that widens with waiting:
     50 at first, 400 after 40 seconds, both ways; tickets that have both waited for 120 seconds match whatever their rating.
-    A ticket whose player has been offline for 30 seconds is gone.
+    A ticket whose player has been offline for 30 seconds while it waited is gone.
     """
 
     @_abc_1.abstractmethod

@@ -221,7 +221,8 @@ class RoomServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def WatchRooms(self, request, context):
-        """The public list as it changes: first all that match, then a `listed` that ends them, then every change.
+        """The public list as it changes: first all that match, then a `listed` that ends them, then every change. A player has
+        five at once; the oldest beyond that ends RESOURCE_EXHAUSTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

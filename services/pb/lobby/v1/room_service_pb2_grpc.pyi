@@ -66,7 +66,9 @@ class RoomServiceStub:
     ListRooms: _grpc.UnaryUnaryMultiCallable[_room_service_pb2.ListRoomsRequest, _room_service_pb2.ListRoomsResponse]
     """The public list, newest first."""
     WatchRooms: _grpc.UnaryStreamMultiCallable[_room_service_pb2.WatchRoomsRequest, _room_service_pb2.WatchRoomsResponse]
-    """The public list as it changes: first all that match, then a `listed` that ends them, then every change."""
+    """The public list as it changes: first all that match, then a `listed` that ends them, then every change. A player has
+    five at once; the oldest beyond that ends RESOURCE_EXHAUSTED.
+    """
 
 @_typing.type_check_only
 class RoomServiceAsyncStub(RoomServiceStub):
@@ -106,7 +108,9 @@ class RoomServiceAsyncStub(RoomServiceStub):
     ListRooms: _aio.UnaryUnaryMultiCallable[_room_service_pb2.ListRoomsRequest, _room_service_pb2.ListRoomsResponse]  # type: ignore[assignment]
     """The public list, newest first."""
     WatchRooms: _aio.UnaryStreamMultiCallable[_room_service_pb2.WatchRoomsRequest, _room_service_pb2.WatchRoomsResponse]  # type: ignore[assignment]
-    """The public list as it changes: first all that match, then a `listed` that ends them, then every change."""
+    """The public list as it changes: first all that match, then a `listed` that ends them, then every change. A player has
+    five at once; the oldest beyond that ends RESOURCE_EXHAUSTED.
+    """
 
 class RoomServiceServicer(metaclass=_abc_1.ABCMeta):
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
@@ -233,6 +237,8 @@ class RoomServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _room_service_pb2.WatchRoomsRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_room_service_pb2.WatchRoomsResponse], _abc.AsyncIterator[_room_service_pb2.WatchRoomsResponse]]:
-        """The public list as it changes: first all that match, then a `listed` that ends them, then every change."""
+        """The public list as it changes: first all that match, then a `listed` that ends them, then every change. A player has
+        five at once; the oldest beyond that ends RESOURCE_EXHAUSTED.
+        """
 
 def add_RoomServiceServicer_to_server(servicer: RoomServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
