@@ -17,6 +17,11 @@ _INVISIBLE: Final = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0\u034f\
 _WIDE: Final = frozenset("\ufdfa\ufdfb\ufdfd\u2e3a\u2e3b\U00012031\U0001242b\ua9c4\U000122d9")
 """One character as wide as a word or a line."""
 _EMOJI_STYLE: Final = "\ufe0f"
+"""Shows the symbol before it in colours; behind anything else it is not seen."""
+_STYLES: Final = frozenset(
+    map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))
+)
+"""Choose between forms of the character before them, without ink of their own."""
 _ALIKE: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 """Scripts with letters that look the same; a name keeps to one of them."""
 
@@ -41,10 +46,12 @@ def _fault(name: str) -> str:
         return "has no space at either end, and no two in a row"
     marks = 0
     scripts: set[str] = set()
-    for letter in name:
+    for before, letter in zip(" " + name, name, strict=False):
         category = unicodedata.category(letter)
         marks = marks + 1 if category[0] == "M" and letter != _EMOJI_STYLE else 0
-        if category[0] == "C" or (category[0] == "Z" and letter != " ") or letter in _INVISIBLE:
+        styles_nothing = letter != _EMOJI_STYLE or unicodedata.category(before)[0] not in "NS"
+        unseen = letter in _INVISIBLE or (letter in _STYLES and styles_nothing)
+        if category[0] == "C" or (category[0] == "Z" and letter != " ") or unseen:
             return "has no control characters and nothing invisible"
         if marks > MARKS_MOST or letter in _WIDE:
             return "has no characters that cover others"

@@ -159,6 +159,7 @@ async def test_a_name_that_people_can_read(desk, name):
         *("", " ", " Ann", "Ann ", "A  nn", "x" * 25, "é" * 25, "A\nB", "A\tB", "A\u00a0B", "A\u3000B"),
         *("A\u200bB", "A\u202eB", "\ufeffA", "\u2066A", "\u3164", "\u2800", "A\u00ad", "\ue000", "\ud800"),
         *("a\u0301\u0301\u0301\u0301", "\u0301a", "\ufdfd", "Аnn", "Αnn", "...", "\U000e0041A"),
+        *("Ann\ufe0f", "Ann\ufe00", "Ann\U000e0100", "A\u180bnn", "\u2764\ufe0f\ufe0f", "\u2764\ufe0e"),
     ],
 )
 async def test_a_name_that_nobody_could_tell(desk, name):
