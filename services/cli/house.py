@@ -32,6 +32,8 @@ class HouseOptions:
     ledger_listen: str = "127.0.0.1:0"
     think_ms: int = 0
     """Least time between a change of a table and a bot's answer, so that people can follow."""
+    founders: str = "services"
+    """Who founds tables: ``services`` leaves it to the lobby, ``all`` lets players do it too."""
     insecure_entropy: str = ""
     master_keys: str = ""
     """``id:hex``; empty: DATA/keys."""
@@ -93,7 +95,8 @@ async def _start(options: HouseOptions, supervisor: Supervisor, nats: str, known
         if options.insecure_entropy
         else {}
     )
-    await supervisor.start("table", service_command("table"), told("table", table, **secret, **foreseen))
+    founding = told("table", table, SHENGJI_FOUNDERS=options.founders, **secret, **foreseen)
+    await supervisor.start("table", service_command("table"), founding)
     await _ready(supervisor, "table", table)
     booking = told("ledger", ledger, SHENGJI_TABLE=table)
     await supervisor.start("ledger", service_command("ledger"), booking)

@@ -30,9 +30,18 @@ from services.shell.supervisor import ChildDied
     "--ledger-listen", default="127.0.0.1:7435", show_default=True, help="Address of the ledger, likewise."
 )
 @click.option(
+    "--founders",
+    type=click.Choice(["services", "all"]),
+    default="services",
+    show_default=True,
+    help="Who founds tables: the lobby, or players too.",
+)
+@click.option(
     "--think-ms", type=click.IntRange(min=0), default=600, show_default=True, help="How long bots think."
 )
-def up(data: Path | None, listen: str, lobby_listen: str, ledger_listen: str, think_ms: int) -> None:
+def up(
+    data: Path | None, listen: str, lobby_listen: str, ledger_listen: str, founders: str, think_ms: int
+) -> None:
     """Run everything on this machine for clients until Ctrl-C, then drain.
 
     Players sign in at the lobby, meet there and are told their table: `shengji play` in another terminal does
@@ -46,6 +55,7 @@ def up(data: Path | None, listen: str, lobby_listen: str, ledger_listen: str, th
         table_listen=listen,
         lobby_listen=lobby_listen,
         ledger_listen=ledger_listen,
+        founders=founders,
         think_ms=think_ms,
         master_keys=os.environ.get("SHENGJI_MASTER_KEYS", ""),
     )

@@ -246,6 +246,7 @@ def _limits(service: ServiceDescriptor, config: LobbyConfig) -> Mapping[str, Buc
         "Refresh": config.sign_in_rate,
         "CreateRoom": config.create_rate,
         "CreateTicket": config.create_rate,
+        "StartRoom": config.create_rate,
         "Report": config.create_rate,  # reads a table's whole course before it can be refused
     }
     if service is OPERATORS:

@@ -149,7 +149,9 @@ class RoomServicer:
         room = await self._change(
             request.room_id,
             call,
-            lambda record: rooms.swap_seats(record, call.player_id, first, second, self._deps.now_ms()),
+            lambda record: rooms.swap_seats(
+                record, call.player_id, first, second, self._deps.now_ms(), request.version
+            ),
         )
         return pb.SwapSeatsResponse(room=room)
 

@@ -205,13 +205,25 @@ def take_seat(record: RoomRecord, player_id: str, seat: int | None, now_ms: int)
     return changed(record, now_ms, sit)
 
 
-def swap_seats(record: RoomRecord, host_id: str, first: int, second: int, now_ms: int) -> RoomRecord:
+def swap_seats(
+    record: RoomRecord, host_id: str, first: int, second: int, now_ms: int, version: int = 0
+) -> RoomRecord:
     """The host exchanges two seats with whoever or whatever is on them.
 
+    Args:
+        record: the room.
+        host_id: who asks.
+        first: a seat.
+        second: the other.
+        now_ms: the time.
+        version: of the room that the host looked at; 0 for any.
+
     Raises:
-        RefusedError: NOT_IN_ROOM, NOT_HOST, WRONG_PHASE; BAD_INPUT for no seats.
+        RefusedError: NOT_IN_ROOM, NOT_HOST, WRONG_PHASE, STALE_VERSION; BAD_INPUT for no seats.
     """
     check_host(record, host_id, SETTLED)
+    if version and version != record.room.version:
+        raise RefusedError(Reason.STALE_VERSION)
     _check_seat(first, "first")
     _check_seat(second, "second")
 

@@ -101,7 +101,12 @@ class TableService:
         self._renewals = Renewals(NatsBus(broker), RENEWALS)
         self.watches = Watches(self.cache, config.watchers, self._renewals)
         self._keeper = Keeper(self.cache, self.watches, config.idle_s)
-        servicer = TableServicer(tables, self.watches, config.insecure_entropy)
+        servicer = TableServicer(
+            tables,
+            self.watches,
+            config.insecure_entropy,
+            services_found=config.founders == "services",
+        )
         metrics = RpcMetrics(self.registry, SERVICE.methods_by_name)
         strangers = Buckets(config.stranger_rate, config.stranger_rate * BURST_S)
         issuers = trusted(config.data, config.issuers, config.bot_issuers, config.service_issuers)

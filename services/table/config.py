@@ -31,6 +31,9 @@ class TableConfig(ServiceConfig):
         100.0
     )
     watch_rate: Annotated[float, Setting("watches begun a second and player, likewise", least=0)] = 10.0
+    founders: Annotated[
+        str, Setting("who founds tables; `services` where a lobby does it", choices=("all", "services"))
+    ] = "all"
     create_rate: Annotated[float, Setting("tables founded a second and player, likewise", least=0)] = 5.0
     stranger_rate: Annotated[float, Setting("bad tokens a second and address, likewise", least=0)] = 50.0
     development: Annotated[

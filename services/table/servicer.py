@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from services.game.commands import OpenTable
+from services.game.ids import is_service
 from services.game.waits import COMMIT_CAP
 from services.game.wire import cards_to_wire, rules_to_wire
 from services.pb.event.v1.event_pb2 import SPECTATORS_LINK, Cards, Difficulty, Seat
@@ -37,16 +38,29 @@ PLAYS_MOST: Final = 256
 class TableServicer:
     """TableService; ``shell.rpc.Guard`` stands before it and answers what it raises."""
 
-    def __init__(self, tables: Tables, watches: Watches, insecure_entropy: str) -> None:
+    def __init__(
+        self, tables: Tables, watches: Watches, insecure_entropy: str, *, services_found: bool = False
+    ) -> None:
+        """Serve tables.
+
+        Args:
+            tables: they.
+            watches: those who watch them.
+            insecure_entropy: empty for real play.
+            services_found: only services found tables.
+        """
         self._tables = tables
         self._watches = watches
         self._insecure_entropy = insecure_entropy
+        self._services_found = services_found
         self._keyring = tables.cache.deps.keyring
 
     # ------------------------------------------------------------------------------------------ commands
 
     async def create_table(self, request: pb.CreateTableRequest, call: Call) -> pb.CreateTableResponse:
         """See the proto."""
+        if self._services_found and not is_service(call.player_id):
+            raise RefusedError(Reason.NOT_YOURS)
         asked = requests.create_table(request, call.player_id, self._insecure_entropy)
         command = asked.command
         if not isinstance(command, OpenTable):

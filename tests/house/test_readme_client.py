@@ -26,7 +26,7 @@ async def run(*command: str | Path) -> str:
 @asynccontextmanager
 async def running_house(data: Path) -> AsyncIterator[tuple[str, str]]:
     """`shengji up`; the addresses of the lobby and of the tables, as it prints them."""
-    listening = ("--listen", FREE, "--lobby-listen", FREE)
+    listening = ("--listen", FREE, "--lobby-listen", FREE, "--ledger-listen", FREE)
     up = await asyncio.create_subprocess_exec(
         *SHENGJI, "up", "--data", data, *listening, "--think-ms", "0", stdout=asyncio.subprocess.PIPE
     )

@@ -118,10 +118,11 @@ def test_a_damaged_log_is_not_sound(demos, tmp_path):
 
 async def test_a_house_is_kept_up_until_it_is_interrupted(tmp_path):
     listen = f"127.0.0.1:{free_port()}"
-    house = start("up", "--data", str(tmp_path), "--listen", listen, "--lobby-listen", "127.0.0.1:0")
+    others = ("--lobby-listen", "127.0.0.1:0", "--ledger-listen", "127.0.0.1:0")
+    house = start("up", "--data", str(tmp_path), "--listen", listen, *others, "--founders", "all")
     try:
         said = await asyncio.wait_for(asyncio.to_thread(house.stdout.readline), patience(30))
-        assert listen in said
+        assert f"tables at {listen}" in said
         signed = await asyncio.to_thread(run, "token", "--player", "ply_anna", "--data", str(tmp_path))
         assert signed.returncode == 0
         calls = Calls([listen], lambda _: signed.stdout.strip())

@@ -146,3 +146,13 @@ def test_each_start_names_another_table():
     assert second.room.table_id not in ("", table_id)
     other = room_tables.start(room(code="BBBBBB"), "ann", True, 8)
     assert other.room.table_id not in (table_id, second.room.table_id), "the id's next room"
+
+
+def test_a_swap_that_is_repeated_does_not_swap_back():
+    record = partners()
+    version = record.room.version
+    after = rooms.swap_seats(record, "ann", 0, 1, 4, version)
+    assert after.room.seats[1].player_id == "ann"
+    with pytest.raises(RefusedError) as refused:
+        rooms.swap_seats(after, "ann", 0, 1, 5, version)
+    assert refused.value.reason is Reason.STALE_VERSION

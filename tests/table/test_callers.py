@@ -9,7 +9,7 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha.reflection_pb2 import ServerReflectionRequest
 from grpc_reflection.v1alpha.reflection_pb2_grpc import ServerReflectionStub
-from support.serving import Caller, Game, Refused, context, metadata, replica, token
+from support.serving import Caller, Game, Refused, context, founding, metadata, replica, token
 
 from services.pb.table.v1 import table_service_pb2 as pb
 from services.shell.config import ConfigError
@@ -40,6 +40,9 @@ async def test_a_call_needs_a_good_token(one):
         f"Bearer {token(data, 'ann', scope='lobby')}",
         f"Bearer {token(data, 'ann', issuer='bots')}",
         f"Bearer {token(data, 'bot:1', issuer='local')}",
+        f"Bearer {token(data, 'svc:lobby', issuer='local')}",
+        f"Bearer {token(data, 'svc:lobby', issuer='bots')}",
+        f"Bearer {token(data, 'ann', issuer='services')}",
     ):
         refused = await answer_to(one, bad)
         assert refused is not None
@@ -179,3 +182,11 @@ async def test_draining_ends_watches_and_lets_calls_finish(nats_server, data, on
         assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
         ready = pb.ReadyRequest(context=context(game.table_id))
         assert (await game.callers[2].call(one, "Ready", ready)).receipt.version == 3
+
+
+async def test_where_services_found_tables_players_do_not(nats_server, tmp_path):
+    async with replica(nats_server.url, tmp_path, founders="services") as at:
+        with pytest.raises(Refused, match="NOT_YOURS"):
+            await Caller(tmp_path, "ann").call(at, "CreateTable", founding())
+        founded = await Caller(tmp_path, "svc:lobby").call(at, "CreateTable", founding())
+        assert founded.receipt.version == 1

@@ -232,22 +232,28 @@ class SwapSeatsRequest(_message.Message):
     ROOM_ID_FIELD_NUMBER: _builtins.int
     FIRST_FIELD_NUMBER: _builtins.int
     SECOND_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
     room_id: _builtins.str
     """The room."""
     first: _builtins.int
     """0 to 3."""
     second: _builtins.int
     """0 to 3."""
+    version: _builtins.int
+    """The room's version that the host looked at, so that a repetition after a lost answer does not swap back: ABORTED
+    STALE_VERSION when the room has changed since. 0 swaps whatever is there.
+    """
     def __init__(
         self,
         *,
         room_id: _builtins.str = ...,
         first: _builtins.int = ...,
         second: _builtins.int = ...,
+        version: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "room_id", b"room_id", "second", b"second"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["first", b"first", "room_id", b"room_id", "second", b"second", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -27,7 +27,7 @@ if _version_not_supported:
 
 class RoomServiceStub:
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
-    Every change answers with the room after it; the same change repeated is answered the same way. A room in which
+    Every change answers with the room after it; the same change repeated is answered the same way (SwapSeats: see there). A room in which
     nobody is, or all have been offline for two minutes, ends. Changes but of a host: NOT_HOST where a host is needed,
     NOT_IN_ROOM for strangers, WRONG_PHASE when the room is not where that can be done, SEAT_TAKEN, INSUFFICIENT_FUNDS.
     """
@@ -117,7 +117,7 @@ class RoomServiceStub:
 
 class RoomServiceServicer:
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
-    Every change answers with the room after it; the same change repeated is answered the same way. A room in which
+    Every change answers with the room after it; the same change repeated is answered the same way (SwapSeats: see there). A room in which
     nobody is, or all have been offline for two minutes, ends. Changes but of a host: NOT_HOST where a host is needed,
     NOT_IN_ROOM for strangers, WRONG_PHASE when the room is not where that can be done, SEAT_TAKEN, INSUFFICIENT_FUNDS.
     """
@@ -316,7 +316,7 @@ def add_RoomServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class RoomService:
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
-    Every change answers with the room after it; the same change repeated is answered the same way. A room in which
+    Every change answers with the room after it; the same change repeated is answered the same way (SwapSeats: see there). A room in which
     nobody is, or all have been offline for two minutes, ends. Changes but of a host: NOT_HOST where a host is needed,
     NOT_IN_ROOM for strangers, WRONG_PHASE when the room is not where that can be done, SEAT_TAKEN, INSUFFICIENT_FUNDS.
     """

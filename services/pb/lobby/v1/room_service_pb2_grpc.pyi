@@ -28,7 +28,7 @@ GRPC_VERSION: str
 
 class RoomServiceStub:
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
-    Every change answers with the room after it; the same change repeated is answered the same way. A room in which
+    Every change answers with the room after it; the same change repeated is answered the same way (SwapSeats: see there). A room in which
     nobody is, or all have been offline for two minutes, ends. Changes but of a host: NOT_HOST where a host is needed,
     NOT_IN_ROOM for strangers, WRONG_PHASE when the room is not where that can be done, SEAT_TAKEN, INSUFFICIENT_FUNDS.
     """
@@ -73,7 +73,7 @@ class RoomServiceStub:
 @_typing.type_check_only
 class RoomServiceAsyncStub(RoomServiceStub):
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
-    Every change answers with the room after it; the same change repeated is answered the same way. A room in which
+    Every change answers with the room after it; the same change repeated is answered the same way (SwapSeats: see there). A room in which
     nobody is, or all have been offline for two minutes, ends. Changes but of a host: NOT_HOST where a host is needed,
     NOT_IN_ROOM for strangers, WRONG_PHASE when the room is not where that can be done, SEAT_TAKEN, INSUFFICIENT_FUNDS.
     """
@@ -114,7 +114,7 @@ class RoomServiceAsyncStub(RoomServiceStub):
 
 class RoomServiceServicer(metaclass=_abc_1.ABCMeta):
     """Rooms. A player is in one place at a time: one room, one search or one table (FAILED_PRECONDITION ELSEWHERE names it).
-    Every change answers with the room after it; the same change repeated is answered the same way. A room in which
+    Every change answers with the room after it; the same change repeated is answered the same way (SwapSeats: see there). A room in which
     nobody is, or all have been offline for two minutes, ends. Changes but of a host: NOT_HOST where a host is needed,
     NOT_IN_ROOM for strangers, WRONG_PHASE when the room is not where that can be done, SEAT_TAKEN, INSUFFICIENT_FUNDS.
     """
