@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from random import Random
 from typing import Final
 
@@ -53,7 +53,7 @@ from services.pb.lobby.v1 import (
     room_service_pb2,
 )
 from services.pb.lobby.v1.stored_pb2 import PlaceRecord, RoomRecord, TicketRecord
-from services.shell import server
+from services.shell import process, server
 from services.shell.broker import Broker, ensure_lobby_streams
 from services.shell.bus import NatsBus
 from services.shell.channel import open_channel
@@ -62,8 +62,8 @@ from services.shell.keys import signing_key
 from services.shell.limits import Buckets
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log
-from services.shell.metrics import RpcMetrics, build_info, export
-from services.shell.process import distribution_version, tls_of, until_stopped
+from services.shell.metrics import RpcMetrics, build_info
+from services.shell.process import distribution_version, tls_of
 from services.shell.renewals import Renewals
 from services.shell.rpc import Guard
 from services.shell.tokens import Verifier
@@ -254,39 +254,16 @@ def _limits(service: ServiceDescriptor, config: LobbyConfig) -> Mapping[str, Buc
     return {name: _buckets(rates.get(name, config.call_rate)) for name in service.methods_by_name}
 
 
-async def serve(config: LobbyConfig, ready: Callable[[int], None] | None = None) -> None:
-    """Run the lobby service until SIGTERM or SIGINT.
-
-    Args:
-        config: the settings.
-        ready: called with the port once calls are served.
-
-    Raises:
-        ConfigError: a setting that cannot be.
-        KeyFileError: a key that cannot be used.
-        BrokerError: NATS cannot be used.
-    """
+async def serve(config: LobbyConfig) -> None:
+    """Run the lobby service until SIGTERM or SIGINT; see ``process.serve``."""
     if config.insecure_entropy and not config.development:
         raise ConfigError("--insecure-entropy lets anybody foresee every secret; it needs --development")
-    log = Log("lobby", config.log_level).adopt_libraries()
-    stopped = server.stop_signals(log)
-    broker = await Broker.connect(config.nats, "lobby")
-    try:
+
+    async def put_together(broker: Broker, log: Log) -> LobbyService:
         await ensure_lobby_streams(broker, config.nats_replicas)
-        service = LobbyService(config, broker, log)
-        metrics_port = export(service.registry, config.metrics)
-        running = await service.start()
-        host = config.listen.rpartition(":")[0]
-        log.info("serving", address=f"{host}:{running.port}", metrics_port=metrics_port or 0)
-        if ready is not None:
-            ready(running.port)
-        try:
-            await until_stopped(stopped, broker, log)
-        finally:
-            await service.stop()
-    finally:
-        await broker.close()
-        log.info("stopped")
+        return LobbyService(config, broker, log)
+
+    await process.serve("lobby", config, config.listen, put_together)
 
 
 def run(config: LobbyConfig) -> None:

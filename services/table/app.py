@@ -4,7 +4,6 @@ import asyncio
 import gc
 import sys
 import time
-from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import CollectorRegistry
@@ -13,7 +12,7 @@ import engine_ext
 from services.game.keys import Keyring
 from services.pb.table.v1.table_service_pb2 import DESCRIPTOR
 from services.rules.options import RULES_VERSION
-from services.shell import server
+from services.shell import process, server
 from services.shell.broker import Broker, ensure_streams
 from services.shell.bus import NatsBus
 from services.shell.config import ConfigError
@@ -22,8 +21,8 @@ from services.shell.limits import Buckets
 from services.shell.live import LiveFeed
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.logs import Log
-from services.shell.metrics import RpcMetrics, build_info, export
-from services.shell.process import distribution_version, tls_of, until_stopped
+from services.shell.metrics import RpcMetrics, build_info
+from services.shell.process import distribution_version, tls_of
 from services.shell.renewals import Renewals
 from services.shell.rpc import Guard
 from services.shell.snapshots import JetStreamSnapshots
@@ -149,41 +148,18 @@ class TableService:
         await self._feed.stop()
 
 
-async def serve(config: TableConfig, ready: Callable[[int], None] | None = None) -> None:
-    """Run the table service until SIGTERM or SIGINT.
-
-    Args:
-        config: the settings.
-        ready: called with the port once calls are served.
-
-    Raises:
-        ConfigError: a setting that cannot be.
-        KeyFileError: a key that cannot be used.
-        BrokerError: NATS cannot be used.
-    """
+async def serve(config: TableConfig) -> None:
+    """Run the table service until SIGTERM or SIGINT; see ``process.serve``."""
     if config.insecure_entropy and not config.development:
         raise ConfigError("--insecure-entropy lets anybody foresee every card; it needs --development")
-    log = Log("table", config.log_level).adopt_libraries()
-    stopped = server.stop_signals(log)
-    broker = await Broker.connect(config.nats, "table")
-    try:
+
+    async def put_together(broker: Broker, log: Log) -> TableService:
         await ensure_streams(broker, config.nats_replicas)
-        service = TableService(config, broker, log)
         if config.insecure_entropy:
             log.warning("insecure entropy: every card of a new table can be foreseen")
-        metrics_port = export(service.registry, config.metrics)
-        running = await service.start()
-        host = config.listen.rpartition(":")[0]
-        log.info("serving", address=f"{host}:{running.port}", metrics_port=metrics_port or 0)
-        if ready is not None:
-            ready(running.port)
-        try:
-            await until_stopped(stopped, broker, log)
-        finally:
-            await service.stop()
-    finally:
-        await broker.close()
-        log.info("stopped")
+        return TableService(config, broker, log)
+
+    await process.serve("table", config, config.listen, put_together)
 
 
 def run(config: TableConfig) -> None:

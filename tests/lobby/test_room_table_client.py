@@ -89,7 +89,7 @@ async def test_nobody_there():
 
 
 def test_channels_beyond_this_machine_need_tls(tmp_path):
-    with pytest.raises(ConfigError, match="--table-ca"):
+    with pytest.raises(ConfigError, match="CA file"):
         open_channel("10.0.0.1:7433")
     with pytest.raises(ConfigError, match="cannot be read"):
         open_channel("10.0.0.1:7433", str(tmp_path / "none.pem"))

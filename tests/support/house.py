@@ -1,4 +1,4 @@
-"""The whole house as processes of its own: nats-server, table replicas, bots; to be killed and started again.
+"""The whole house as processes of its own, to be killed and started again: nats-server, services, bots.
 
 Ports are chosen once, so whatever is started again is found where it was. What the services print is kept
 below DATA/logs.
@@ -19,11 +19,13 @@ from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
 from services.game.verify import Report, verify
 from services.shell.broker import Broker
+from services.shell.key_ring import KeyRing
 from services.shell.keys import master_keys, signing_key
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.nats_server import NatsServer, free_port
 from services.shell.nats_users import passwords, url_as
 from services.shell.tokens import sign
+from services.shell.trust import LOBBY_ISSUER
 
 RESUME_S = 2.0
 """ARCHITECTURE §7: play goes on within 2 s of a restart."""
@@ -33,6 +35,8 @@ UNLIMITED = {
     "SHENGJI_VIEW_RATE": "0",
     "SHENGJI_WATCH_RATE": "0",
     "SHENGJI_CREATE_RATE": "0",
+    "SHENGJI_CALL_RATE": "0",
+    "SHENGJI_SIGN_IN_RATE": "0",
 }
 """For tests in which a few players do what thousands do in life."""
 
@@ -143,11 +147,12 @@ class Service:
 
 
 class House:
-    """A nats-server, table replicas and a bot service on one data folder.
+    """A nats-server, table and lobby replicas and a bot service on one data folder.
 
     Attributes:
         nats: the nats-server.
         replicas: the table services.
+        lobbies: the lobby services.
         bots: the bot service, which calls all replicas in turn.
         keys: the private keys of the issuers, by their names.
         passwords: of NATS' users.
@@ -161,15 +166,17 @@ class House:
         think_ms: int = 0,
         *,
         nats_users: bool = True,
+        lobbies: int = 0,
     ) -> None:
         """Describe a house; nothing is started.
 
         Args:
             folder: its data folder.
             replicas: how many table services.
-            env: settings of the table services, by their variables.
+            env: settings of the table and lobby services, by their variables.
             think_ms: how long bots think.
             nats_users: whether each service has its own user at NATS; else anybody may do anything there.
+            lobbies: how many lobby services.
         """
         self.folder = folder
         self.passwords = passwords(folder) if nats_users else None
@@ -181,9 +188,14 @@ class House:
         self.env = dict(env or {})
         env_of_tables = {"SHENGJI_NATS": self.nats_url("table"), **self.env}
         self.replicas = [Service("table", folder, env_of_tables, number) for number in range(replicas)]
+        tables = ",".join(replica.address for replica in self.replicas)
+        env_of_lobbies = {"SHENGJI_NATS": self.nats_url("lobby"), "SHENGJI_TABLE": tables, **self.env}
+        self.lobbies = [Service("lobby", folder, env_of_lobbies, number) for number in range(lobbies)]
+        if lobbies:
+            self.ring = KeyRing(folder, LOBBY_ISSUER, time.time)
         env_of_bots = {
             "SHENGJI_NATS": self.nats_url("bot"),
-            "SHENGJI_TABLE": ",".join(replica.address for replica in self.replicas),
+            "SHENGJI_TABLE": tables,
             "SHENGJI_THINK_MS": str(think_ms),
         }
         self.bots = Service("bot", folder, env_of_bots)
@@ -205,19 +217,24 @@ class House:
         issuer = {"bot": "bots", "svc": "services"}.get(player_id.partition(":")[0], "local")
         return sign(self.keys[issuer], issuer, player_id, **claims)  # type: ignore[arg-type]
 
+    def lobby_token(self, player_id: str, lifetime_s: int) -> str:
+        """A token as the lobby signs it for a player of the house, but with a lifetime of one's own."""
+        kid, key, _ = self.ring.current()
+        return sign(key, LOBBY_ISSUER, player_id, kid=kid, lifetime_s=lifetime_s)
+
     async def start(self, *, bots: bool = False) -> None:
         """Start everything and wait until it serves."""
         await self.nats.start(within_s=READY_S)
-        for replica in self.replicas:
-            replica.start()
-        await asyncio.gather(*(replica.ready() for replica in self.replicas))
+        for service in (*self.replicas, *self.lobbies):
+            service.start()
+        await asyncio.gather(*(service.ready() for service in (*self.replicas, *self.lobbies)))
         if bots:
             self.bots.start()
             await self.bots.ready()
 
     def kill(self) -> None:
         """End everything at once."""
-        for service in (self.bots, *self.replicas):
+        for service in (self.bots, *self.lobbies, *self.replicas):
             service.kill()
         self.nats.thaw()
         self.nats.kill()
@@ -256,9 +273,10 @@ async def opened_house(
     bots: bool = False,
     env: Mapping[str, str] | None = None,
     think_ms: int = 0,
+    lobbies: int = 0,
 ) -> AsyncIterator[House]:
     """A house for the length of a block."""
-    house = House(folder, replicas, env, think_ms)
+    house = House(folder, replicas, env, think_ms, lobbies=lobbies)
     try:
         await house.start(bots=bots)
         yield house
@@ -268,10 +286,15 @@ async def opened_house(
 
 @contextmanager
 def running_house(
-    folder: Path, replicas: int = 1, *, bots: bool = False, env: Mapping[str, str] | None = None
+    folder: Path,
+    replicas: int = 1,
+    *,
+    bots: bool = False,
+    env: Mapping[str, str] | None = None,
+    lobbies: int = 0,
 ) -> Iterator[House]:
     """A house for the length of a block; usable from fixtures without a loop."""
-    house = House(folder, replicas, env)
+    house = House(folder, replicas, env, lobbies=lobbies)
     try:
         asyncio.run(house.start(bots=bots))
         yield house
