@@ -123,12 +123,13 @@ def leave(record: RoomRecord, player_id: str, now_ms: int) -> RoomRecord:
 
 
 def kick(record: RoomRecord, host_id: str, player_id: str, now_ms: int) -> RoomRecord:
-    """The host sends a member away for good.
+    """The host sends a member away for good; while the table plays, only who looks on.
 
     Raises:
         RefusedError: NOT_HOST, WRONG_PHASE, NOT_IN_ROOM; BAD_INPUT for the host itself.
     """
-    check_host(record, host_id, SETTLED)
+    looks_on = record.room.state == ROOM_STATE_PLAYING and player_id not in seated(record.room)
+    check_host(record, host_id, () if looks_on else SETTLED)
     if player_id == host_id:
         raise RefusedError(Reason.BAD_INPUT, {"field": "player_id", "detail": "is the host's own"})
     if not is_member(record.room, player_id):

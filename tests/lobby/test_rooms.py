@@ -156,3 +156,17 @@ def test_a_swap_that_is_repeated_does_not_swap_back():
     with pytest.raises(RefusedError) as refused:
         rooms.swap_seats(after, "ann", 0, 1, 5, version)
     assert refused.value.reason is Reason.STALE_VERSION
+
+
+def test_while_the_table_plays_only_who_looks_on_is_sent_away():
+    record = rooms.set_bots(rooms.join(room(), B, 2), "ann", DIFFICULTY_EASY, None, 3)
+    record = room_tables.start(record, "ann", False, 4)
+    with pytest.raises(RefusedError):
+        rooms.kick(record, "ann", "bob", 5)
+    record = room_tables.founded(record, record.room.table_id, "", "", 6)
+    assert [member.player_id for member in rooms.kick(record, "ann", "bob", 7).room.members] == ["ann"]
+    seated_too = rooms.take_seat(rooms.join(room(), B, 2), "bob", 1, 3)
+    seated_too = room_tables.start(seated_too, "ann", True, 4)
+    seated_too = room_tables.founded(seated_too, seated_too.room.table_id, "", "", 5)
+    with pytest.raises(RefusedError):
+        rooms.kick(seated_too, "ann", "bob", 6)

@@ -172,7 +172,7 @@ class RoomServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Kick(self, request, context):
-        """Host: send somebody away; they cannot come back into this room.
+        """Host: send somebody away; they cannot come back into this room. While the table plays, only who looks on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,7 +52,7 @@ class RoomServiceStub:
     SetPlan: _grpc.UnaryUnaryMultiCallable[_room_service_pb2.SetPlanRequest, _room_service_pb2.SetPlanResponse]
     """Host: change what is played. Everybody must still afford it."""
     Kick: _grpc.UnaryUnaryMultiCallable[_room_service_pb2.KickRequest, _room_service_pb2.KickResponse]
-    """Host: send somebody away; they cannot come back into this room."""
+    """Host: send somebody away; they cannot come back into this room. While the table plays, only who looks on."""
     HandOver: _grpc.UnaryUnaryMultiCallable[_room_service_pb2.HandOverRequest, _room_service_pb2.HandOverResponse]
     """Host: make another member the host."""
     RenewCode: _grpc.UnaryUnaryMultiCallable[_room_service_pb2.RenewCodeRequest, _room_service_pb2.RenewCodeResponse]
@@ -94,7 +94,7 @@ class RoomServiceAsyncStub(RoomServiceStub):
     SetPlan: _aio.UnaryUnaryMultiCallable[_room_service_pb2.SetPlanRequest, _room_service_pb2.SetPlanResponse]  # type: ignore[assignment]
     """Host: change what is played. Everybody must still afford it."""
     Kick: _aio.UnaryUnaryMultiCallable[_room_service_pb2.KickRequest, _room_service_pb2.KickResponse]  # type: ignore[assignment]
-    """Host: send somebody away; they cannot come back into this room."""
+    """Host: send somebody away; they cannot come back into this room. While the table plays, only who looks on."""
     HandOver: _aio.UnaryUnaryMultiCallable[_room_service_pb2.HandOverRequest, _room_service_pb2.HandOverResponse]  # type: ignore[assignment]
     """Host: make another member the host."""
     RenewCode: _aio.UnaryUnaryMultiCallable[_room_service_pb2.RenewCodeRequest, _room_service_pb2.RenewCodeResponse]  # type: ignore[assignment]
@@ -181,7 +181,7 @@ class RoomServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _room_service_pb2.KickRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_room_service_pb2.KickResponse, _abc.Awaitable[_room_service_pb2.KickResponse]]:
-        """Host: send somebody away; they cannot come back into this room."""
+        """Host: send somebody away; they cannot come back into this room. While the table plays, only who looks on."""
 
     @_abc_1.abstractmethod
     def HandOver(
