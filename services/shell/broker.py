@@ -84,15 +84,21 @@ class Broker:
         """
         urls = servers.split(",") if isinstance(servers, str) else list(servers)
         broker = cls(Client())
+        opening = asyncio.create_task(broker._open(urls, name))
         try:
-            async with asyncio.timeout(within_s):
-                await broker._open(urls, name)
-        except TimeoutError:
-            await broker.close()
-            raise BrokerError(f"no NATS server answers at {', '.join(urls)}") from None
+            await asyncio.wait({opening}, timeout=within_s)
+            if not opening.done():
+                raise BrokerError(f"no NATS server answers at {', '.join(urls)}")
+            opening.result()
         except errors.Error as error:
-            await broker.close()
             raise BrokerError(f"NATS at {', '.join(urls)} refuses: {error}") from error
+        finally:
+            # The library can swallow a cancellation between two attempts to connect, so it is told until it ends.
+            while not opening.done():
+                opening.cancel()
+                await asyncio.wait({opening}, timeout=0.1)
+            if opening.cancelled() or opening.exception() is not None:
+                await broker.close()
         version = broker.client.connected_server_version
         if (version.major, version.minor) < LEAST_SERVER:
             await broker.close()

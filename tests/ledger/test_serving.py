@@ -22,7 +22,7 @@ from services.shell.logs import Log
 from services.shell.metrics import RpcMetrics
 from services.shell.rpc import Call, Guard
 from services.shell.server import start
-from services.shell.tokens import Issuer, Verifier, sign
+from services.shell.tokens import Issuer, Keys, Verifier, sign
 
 GRANT = 1000
 SERVICE = pb.DESCRIPTOR.services_by_name["LedgerService"]
@@ -35,7 +35,7 @@ async def test_it_is_served_and_an_admins_token_counts(tmp_path: Path):
     log = Log("test", "error")
     async with opened(new_url("sqlite", tmp_path)) as database:
         servicer = LedgerServicer(database, Archive(tmp_path), Holding(database, GRANT))
-        verifier = Verifier([Issuer("local", key.public_key())], "ledger")
+        verifier = Verifier([Issuer("local", Keys(key.public_key()))], "ledger")
         metrics = RpcMetrics(registry, [method.name for method in SERVICE.methods])
         guard = Guard("shengji.ledger", verifier, metrics, log, Buckets(0, 1))
         running = await start(
