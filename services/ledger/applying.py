@@ -5,7 +5,7 @@ that whatever happens in between, each commit has its effect exactly once.
 """
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.ledger import books
 from services.ledger.books import BOTS, FEES, GRANTS, TableBook
 from services.ledger.bulk import delete_among, insert_rows, rows_among, run_many, upsert_rows
-from services.ledger.folding import Entry, Fold, Parked, entry, people_of
+from services.ledger.folding import Entry, Fold, Parked, entry
 from services.ledger.moving import Why
 from services.ledger.posting import load_balances, load_transfers
 from services.ledger.schema import (
@@ -120,14 +120,13 @@ async def _load(
     tables |= were_parked.keys()
     were_kept = await _load_kept(connection, were_parked.keys())
     known = await _load_books(connection, tables)
-    commits = [new.commit for new in entries]
-    commits += [entry(0, 0, table_id, stored).commit for (table_id, _), stored in were_kept.items()]
-    people = people_of(commits)
+    all_ = [*entries, *(entry(0, 0, table_id, stored) for (table_id, _), stored in were_kept.items())]
+    people = {player for one in all_ for player in one.people}
     for book in known.values():
         people.update(book.people())
     if tables:
         people.update(await _bound_to(connection, tables))
-    fold = Fold(grant, await load_balances(connection, people, _others(known, commits)))
+    fold = Fold(grant, await load_balances(connection, people, _others(known, all_)))
     fold.books = known
     fold.parked = dict(were_parked)
     for (table_id, version), stored in were_kept.items():
@@ -189,10 +188,10 @@ async def _load_hashes(connection: AsyncConnection, fold: Fold, entries: Sequenc
             fold.hashes[table_id, version] = digest
 
 
-def _others(known: Mapping[str, TableBook], commits: Iterable[Any]) -> set[str]:
+def _others(known: Mapping[str, TableBook], entries: Iterable[Entry]) -> set[str]:
     """The accounts of the house and of operators that the batch can touch."""
     names = {GRANTS, FEES, BOTS} | {book.house for book in known.values()}
-    for commit in commits:
+    for commit in (one.commit for one in entries):
         if commit is not None and commit.version == 1 and commit.events[0].table_opened.operator:
             names.add(f"operator:{commit.events[0].table_opened.operator}")
     return names

@@ -6,12 +6,12 @@ Pure, and the same for the consumer (which loads what a batch needs and writes w
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from services.ledger.books import DealResult, TableBook, Transfer, held, purses, release
+from services.ledger.books import DealResult, TableBook, Transfer, held, release
 from services.ledger.moving import Funds, Unsettled, Why
 from services.ledger.posting import Journal
 from services.ledger.settling import settle
@@ -34,6 +34,8 @@ class Entry(NamedTuple):
     stored: bytes
     commit: Commit | None
     """None when the bytes are no commit of that table."""
+    people: Collection[str]
+    """Everybody that it seats, or lets leave."""
 
     @property
     def at_us(self) -> int:
@@ -47,20 +49,36 @@ def entry(stream: int, sequence: int, table_id: str, stored: bytes) -> Entry:
         commit: Commit | None = Commit.FromString(stored)
     except DecodeError:
         commit = None
-    if commit is not None and not _well_formed(commit, table_id):
-        commit = None
-    return Entry(stream, sequence, table_id, stored, commit)
+    people = () if commit is None else people_of(commit)
+    if commit is not None and not _well_formed(commit, table_id, people):
+        commit, people = None, ()
+    return Entry(stream, sequence, table_id, stored, commit, people)
 
 
-def _well_formed(commit: Commit, table_id: str) -> bool:
+def people_of(commit: Commit) -> Collection[str]:
+    """Everybody that a commit seats, or lets leave."""
+    found: list[str] = []
+    for event in commit.events:
+        kind = event.WhichOneof("kind")
+        if kind == "seat_left":
+            found.append(event.seat_left.player_id)
+        elif kind == "seat_taken":
+            found.append(event.seat_taken.seat.player_id)
+        elif kind == "table_opened":
+            found += [seat.player_id for seat in event.table_opened.seats]
+    return [player for player in found if player]
+
+
+def _well_formed(commit: Commit, table_id: str, people: Iterable[str]) -> bool:
     """Whether a commit can be a table's at all, and its texts can be written into a database."""
-    if commit.table_id != table_id or not 0 < commit.version < _LAST_VERSION or not commit.events:
+    version = commit.version
+    if commit.table_id != table_id or not 0 < version < _LAST_VERSION or not commit.events:
         return False
-    texts = people_of([commit])
-    if commit.version == 1:
+    texts = "".join(people)
+    if version == 1:
         opened = commit.events[0].table_opened
-        texts |= {opened.operator, opened.rules.preset}
-    return not texts or "\0" not in "".join(texts)
+        texts += opened.operator + opened.rules.preset
+    return "\0" not in texts
 
 
 class Parked(NamedTuple):
@@ -111,7 +129,7 @@ class Fold:
         self.hashes: dict[tuple[str, int], bytes] = {}
         self.applied: list[tuple[str, int, bytes]] = []
         self.deals: list[tuple[str, DealResult]] = []
-        self.stats: dict[tuple[str, str], list[int]] = {}
+        self.stats: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0] * len(STATS))
         self.changed: set[str] = set()
         self.reseated: set[str] = set()
         self.ended: list[str] = []
@@ -189,11 +207,12 @@ class Fold:
             if error.why is Why.WAITS:
                 self._let_go(table_id, commit)
             return False
-        self.kept[table_id].pop(commit.version, None)
+        if table_id in self.kept:
+            self.kept[table_id].pop(commit.version, None)
         for transfer in settled.transfers:
             if transfer.id not in self.existing:
                 self.journal.post(transfer)
-        for account in settled.balances:
+        for account in settled.met:
             self.journal.balances.setdefault(account, 0)
         for player in settled.binds:
             self.bind(player, table_id)
@@ -232,13 +251,13 @@ class Fold:
         finished = after.state == MATCH_STATE_FINISHED != before.state
         if finished:
             self.ended.append(table_id)
-        if deal is None and not finished and after.won == before.won and after.escaped == before.escaped:
+        escapes = after.escaped != before.escaped
+        if deal is None and not finished and not escapes and after.won == before.won:
             return
-        for seat, purse in enumerate(purses(after.players, after.difficulties)):
-            if purse is None:
+        for seat, player in enumerate(after.players):
+            if not player or after.is_bot(seat):
                 continue
-            player = after.players[seat]
-            sums = self.stats.setdefault((player, after.preset), [0] * len(STATS))
+            sums = self.stats[player, after.preset]
             if deal is not None:
                 sums[0] += 1
                 sums[1] += seat % 2 == deal.winning_side
@@ -246,7 +265,8 @@ class Fold:
                 sums[2] += 1
                 sums[3] += seat % 2 == after.winning_side
                 sums[4] += after.advanced[seat % 2] if len(after.advanced) == 2 else 0
-            sums[5] += after.escaped[seat] and not before.escaped[seat]
+            if escapes:
+                sums[5] += after.escaped[seat] and not before.escaped[seat]
             sums[6] += after.won[seat] - before.won[seat]
 
     def _wake(self, table_id: str) -> None:
@@ -292,22 +312,6 @@ class Fold:
         self.parked[table_id] = Parked(why, waits_for, since_us)
         if why is not Why.WAITS and (before is None or before.why is not why):
             self.alarms.append((table_id, why))
-
-
-def people_of(commits: Iterable[Commit | None]) -> set[str]:
-    """Everybody that commits seat, or let leave."""
-    found: set[str] = set()
-    for commit in commits:
-        for event in () if commit is None else commit.events:
-            kind = event.WhichOneof("kind")
-            if kind == "seat_left":
-                found.add(event.seat_left.player_id)
-            elif kind == "seat_taken":
-                found.add(event.seat_taken.seat.player_id)
-            elif kind == "table_opened":
-                found.update(seat.player_id for seat in event.table_opened.seats)
-    found.discard("")
-    return found
 
 
 def _follows(book: TableBook | None, commit: Commit) -> bool:

@@ -6,14 +6,13 @@ The rules that use this are in settling.py.
 from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from operator import add
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from services.ledger.books import (
     BOTS,
     GRANTS,
     SEATS,
     DealResult,
-    Purse,
     TableBook,
     Transfer,
     available,
@@ -79,8 +78,8 @@ class Settled(NamedTuple):
 
     book: TableBook
     transfers: list[Transfer]
-    balances: Mapping[str, int]
-    """Of every account that was touched, as it is afterwards."""
+    met: Collection[str]
+    """Accounts of people who are seen for the first time; with no opening grant nothing moves there."""
     binds: Collection[str]
     """People who are bound to the table from now on."""
     frees: Collection[str]
@@ -95,11 +94,14 @@ class Work:
     def __init__(self, book: TableBook, commit: Commit, funds: Funds) -> None:
         self.before = book
         self.book = book
+        self.purses = purses(book.players, book.difficulties)
+        """The accounts behind the seats; None for bots and free seats."""
         self.at_us = commit.recorded_at_us
         self.version = commit.version
         self._funds = funds
         self._changed: dict[str, int] = {}
         self._transfers: list[Transfer] = []
+        self._met: list[str] = []
         self._binds: list[str] = []
         self._frees: list[str] = []
         self.scored: events_pb.DealScored | None = None
@@ -113,11 +115,6 @@ class Work:
         """What is in an account now."""
         balance = self._changed.get(account)
         return self._funds.balances.get(account, 0) if balance is None else balance
-
-    @property
-    def purses(self) -> tuple[Purse | None, ...]:
-        """The accounts behind the seats; None for bots and free seats."""
-        return purses(self.book.players, self.book.difficulties)
 
     def take(self, seat: int, most: int, moved: dict[str, int]) -> int:
         """Take chips of a seat, available ones first and never more than there are; how many it had.
@@ -163,8 +160,10 @@ class Work:
             return
         if sum(moved.values()):
             raise Unsettled(Why.POISON, f"{name} does not sum to zero")
+        changed, balances = self._changed, self._funds.balances
         for account, amount in moved.items():
-            self._changed[account] = self.has(account) + amount
+            before = changed[account] if account in changed else balances.get(account, 0)
+            changed[account] = before + amount
         table_id, version = ("", 0) if name[0] == "/" else (self.book.table_id, self.version)
         identity = transfer_id(name[1:] if name[0] == "/" else f"{table_id}/{name}")
         self._transfers.append(
@@ -176,7 +175,15 @@ class Work:
         self.gained[seat] += amount
         self.deal_won[seat] += amount
 
-    # Binding people to the table
+    # Who sits where, and binding people to the table
+
+    def sit(self, seat: int, player: str, difficulty: int, **changes: Any) -> None:
+        """Change who is on a seat, and what else of the book changes with it."""
+        book = self.book
+        players = (*book.players[:seat], player, *book.players[seat + 1 :])
+        difficulties = (*book.difficulties[:seat], difficulty, *book.difficulties[seat + 1 :])
+        self.purses = purses(players, difficulties)
+        self.book = book.replace(players=players, difficulties=difficulties, **changes)
 
     def meet(self, players: Iterable[str]) -> None:
         """Give an account, and the opening grant, to people who are seen for the first time."""
@@ -185,20 +192,24 @@ class Work:
             if account in self._changed or account in self._funds.balances:
                 continue
             self._changed[account] = 0
+            self._met.append(account)
             grant = self._funds.grant
             self.transfer(f"/grant/{player}", PURPOSE_GRANT, 0, {GRANTS: -grant, account: grant})
 
     def hold(self, name: str, deal: int) -> None:
         """Hold eight base stakes of each person, or what there is; who has less is noted in the book."""
-        book, moved, unfunded = self.book, dict[str, int](), list[int]()
+        book, has = self.book, self.has
         wanted = HOLD_STAKES * book.stake
+        moved: dict[str, int] = {}
+        unfunded: list[int] = []
         for seat, purse in enumerate(self.purses):
             if purse is None:
                 continue
-            missing = wanted - self.has(purse.kept)
+            free, kept = purse
+            missing = wanted - has(kept)
             if missing > 0:
-                some = min(missing, self.has(purse.free))
-                moved[purse.free], moved[purse.kept] = -some, some
+                some = min(missing, has(free))
+                moved[free], moved[kept] = -some, some
                 if some < missing and not book.escaped[seat]:
                     unfunded.append(seat)
         if moved:
@@ -242,14 +253,13 @@ class Work:
 
     def done(self) -> Settled:
         """What it came to; holds are made, or filled up again, after everything else."""
-        book = self.book
-        open_ = book.state == MATCH_STATE_OPEN
-        if open_ and book.moves_money:
-            if self.scored is not None:
-                self.hold(f"{self.scored.deal}/hold", self.scored.deal)
+        book, scored, deal = self.book, self.scored, None
+        if book.state == MATCH_STATE_OPEN and book.moves_money:
+            if scored is not None:
+                self.hold(f"{scored.deal}/hold", scored.deal)
             elif not book.held and all(book.players):
                 self.bind()
-        deal, scored, won = None, self.scored, tuple(self.deal_won)
+        won = tuple(self.deal_won)
         total = tuple(map(add, book.won, self.gained)) if any(self.gained) else book.won
         if scored is not None:
             deal = DealResult(
@@ -263,7 +273,7 @@ class Work:
             )
             won = (0,) * SEATS
         book = self.book.replace(version=self.version, won=total, deal_won=won)
-        return Settled(book, self._transfers, self._changed, self._binds, self._frees, deal)
+        return Settled(book, self._transfers, self._met, self._binds, self._frees, deal)
 
 
 def in_parts(amount: int, number: int) -> list[int]:

@@ -101,11 +101,8 @@ def _table_opened(work: Work, opened: events_pb.TableOpened) -> None:
 
 def _seat_taken(work: Work, taken: events_pb.SeatTaken) -> None:
     """Somebody sat down; the last of the four to do so makes the holds."""
-    seat, book = taken.seat.seat, work.book
-    work.book = book.replace(
-        players=_with(book.players, seat, taken.seat.player_id),
-        difficulties=_with(book.difficulties, seat, taken.seat.difficulty),
-    )
+    seat = taken.seat.seat
+    work.sit(seat, taken.seat.player_id, taken.seat.difficulty)
     if not work.book.is_bot(seat):
         work.meet([taken.seat.player_id])
 
@@ -114,7 +111,7 @@ def _seat_left(work: Work, left: events_pb.SeatLeft) -> None:
     """A seat was left: before the match with everything given back, later by an escape (RULES §9)."""
     book = work.book
     if left.escaped:
-        work.book = book.replace(escaped=_with(book.escaped, left.seat, True))
+        work.book = book.replace(escaped=(*book.escaped[: left.seat], True, *book.escaped[left.seat + 1 :]))
         if book.escape_fee and book.stake:
             _escape(work, left.seat)
         return
@@ -123,12 +120,7 @@ def _seat_left(work: Work, left: events_pb.SeatLeft) -> None:
         work.release(work.everybody_bound(), name)
     elif left.player_id in work.everybody_bound():
         work.release([left.player_id], name)
-    work.book = book.replace(
-        players=_with(book.players, left.seat, ""),
-        difficulties=_with(book.difficulties, left.seat, 0),
-        held=False,
-        unfunded=(),
-    )
+    work.sit(left.seat, "", 0, held=False, unfunded=())
 
 
 def _escape(work: Work, seat: int) -> None:
@@ -151,19 +143,19 @@ def _escape(work: Work, seat: int) -> None:
 
 def _deal_scored(work: Work, scored: events_pb.DealScored) -> None:
     """A deal is scored: failed throws are paid for, as they happened before, then the deal itself."""
-    _deal_over(work, scored)
+    deal = _next_deal(work, scored)
     book = work.book
     _side(scored.winning_side)
-    if scored.nominal_levels > MOST_TIMES or any(failed > MOST_TIMES for failed in scored.failed_throws):
+    if max(0, scored.nominal_levels, *scored.failed_throws) > MOST_TIMES:
         raise Unsettled(Why.POISON, "more levels or throws than a deal has")
     work.scored = scored
-    work.book = book.replace(scored=book.scored + 1)
+    work.book = book.replace(ended=deal, scored=book.scored + 1)
     if not book.stake:
         return
     if book.fine_quarters:
         for seat, failed in enumerate(scored.failed_throws):
             if failed:
-                _fine(work, scored.deal, seat, failed)
+                _fine(work, deal, seat, failed)
     _settlement(work, scored)
 
 
@@ -214,11 +206,17 @@ def _side(side: int) -> int:
     return side
 
 
+def _next_deal(work: Work, event: Any) -> int:
+    """The deal that is over; deals are numbered without gaps, so that old logs show gaps as well."""
+    deal: int = event.deal
+    if deal != work.book.ended + 1:
+        raise Unsettled(Why.GAP, f"deal {deal} after deal {work.book.ended}")
+    return deal
+
+
 def _deal_over(work: Work, event: Any) -> None:
-    """A deal is over, scored or not; deals are numbered without gaps, so that old logs show gaps as well."""
-    if event.deal != work.book.ended + 1:
-        raise Unsettled(Why.GAP, f"deal {event.deal} after deal {work.book.ended}")
-    work.book = work.book.replace(ended=event.deal)
+    """A deal is over that is not scored."""
+    work.book = work.book.replace(ended=_next_deal(work, event))
 
 
 def _match_ended(work: Work, ended: events_pb.MatchEnded) -> None:
@@ -260,7 +258,3 @@ _HANDLERS: Final[Mapping[str, Callable[[Work, Any], None]]] = {
     "table_closed": _table_closed,
 }
 """Events that mean something here; all other known kinds mean nothing."""
-
-
-def _with(values: tuple[Any, ...], place: int, value: object) -> tuple[Any, ...]:
-    return (*values[:place], value, *values[place + 1 :])
