@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from google.protobuf.message import DecodeError
 
-from services.ledger.books import DealResult, TableBook, Transfer, held, release
+from services.ledger.books import DealResult, TableBook, Transfer, held, purses, release
 from services.ledger.moving import Funds, Unsettled, Why
 from services.ledger.posting import Journal
 from services.ledger.settling import settle
@@ -254,10 +254,10 @@ class Fold:
         escapes = after.escaped != before.escaped
         if deal is None and not finished and not escapes and after.won == before.won:
             return
-        for seat, player in enumerate(after.players):
-            if not player or after.is_bot(seat):
+        for seat, purse in enumerate(purses(after.players, after.difficulties)):
+            if purse is None:
                 continue
-            sums = self.stats[player, after.preset]
+            sums = self.stats[after.players[seat], after.preset]
             if deal is not None:
                 sums[0] += 1
                 sums[1] += seat % 2 == deal.winning_side

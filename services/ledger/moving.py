@@ -99,6 +99,7 @@ class Work:
         self.at_us = commit.recorded_at_us
         self.version = commit.version
         self._funds = funds
+        self._balances = funds.balances
         self._changed: dict[str, int] = {}
         self._transfers: list[Transfer] = []
         self._met: list[str] = []
@@ -114,7 +115,7 @@ class Work:
     def has(self, account: str) -> int:
         """What is in an account now."""
         balance = self._changed.get(account)
-        return self._funds.balances.get(account, 0) if balance is None else balance
+        return self._balances.get(account, 0) if balance is None else balance
 
     def take(self, seat: int, most: int, moved: dict[str, int]) -> int:
         """Take chips of a seat, available ones first and never more than there are; how many it had.
@@ -160,7 +161,7 @@ class Work:
             return
         if sum(moved.values()):
             raise Unsettled(Why.POISON, f"{name} does not sum to zero")
-        changed, balances = self._changed, self._funds.balances
+        changed, balances = self._changed, self._balances
         for account, amount in moved.items():
             before = changed[account] if account in changed else balances.get(account, 0)
             changed[account] = before + amount
@@ -189,7 +190,7 @@ class Work:
         """Give an account, and the opening grant, to people who are seen for the first time."""
         for player in players:
             account = available(player)
-            if account in self._changed or account in self._funds.balances:
+            if account in self._changed or account in self._balances:
                 continue
             self._changed[account] = 0
             self._met.append(account)
@@ -279,4 +280,4 @@ class Work:
 def in_parts(amount: int, number: int) -> list[int]:
     """Chips in equal parts; the odd ones go to the first."""
     share, odd = divmod(amount, number)
-    return [share + (place < odd) for place in range(number)]
+    return [share + 1] * odd + [share] * (number - odd)
