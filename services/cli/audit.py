@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from services.cli.data import DataInUse, default_data
+from services.cli.data import DataInUse, NoData, default_data
 from services.cli.reading import LogReader, archive_of, reader_at, reader_of
 from services.game.errors import ShengjiError
 from services.ledger.archive import Archive
@@ -20,7 +20,7 @@ from services.shell.config import ConfigError
 from services.shell.log_store import Unavailable
 from services.shell.nats_server import NatsServerError
 
-FAULTS = (DataInUse, NatsServerError, BrokerError, Unavailable, ShengjiError, DatabaseAway, ConfigError)
+FAULTS = (DataInUse, NoData, NatsServerError, BrokerError, Unavailable, ShengjiError, DatabaseAway, ConfigError)
 
 
 data_option = click.option(

@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from typing import Final
 
 # gRPC would print about forks and ended connections, no news when processes are started and killed.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
@@ -20,7 +21,29 @@ from services.bench.scale import Scale
 _MET = {True: "yes", False: "no", None: ""}
 
 
-@click.command()
+_HELP: Final = """Measure this machine: about ten minutes, best with nothing else running.
+
+\b
+follow   checks of a follow a second, beside the least that such a call can cost
+worst    the dearest check that a search among four-deck positions finds
+deals    whole deals a second inside the core
+fold     events a second from stored bytes to a table's state
+matching a look at 10,000 tickets that wait for opponents
+play     a Play over gRPC to its durable record and back, beside a bare handler that only records
+fanout   a Play to the last of four watchers
+cold     a table that is in nobody's memory until it can be played on
+memory   what an open table takes in memory
+ledger   deals settled a second, beside a bare insert of the same rows, and how late
+
+Each figure is a median with the least and greatest of its runs, held against a bar; some against a floor
+measured beside it in the same run, and then the ratio counts. These are measurements, not tests: the
+exit status is 0 when they ran. Data is kept in $TMPDIR and removed; it should be on a real disk, since
+every record is synced. services/bench/README.md says how each figure is measured.
+"""
+"""Not a docstring, since click's mark for lines that stay as they are is no plain text."""
+
+
+@click.command(help=_HELP)
 @click.option(
     "--only",
     "chosen",
@@ -31,25 +54,7 @@ _MET = {True: "yes", False: "no", None: ""}
 @click.option("--quick", is_flag=True, help="A tenth of the sizes: about a minute, and coarser figures.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document in place of the table.")
 def bench(chosen: tuple[str, ...], quick: bool, as_json: bool) -> None:
-    r"""Measure this machine: about ten minutes, best with nothing else running.
-
-    \b
-    follow   checks of a follow a second, beside the least that such a call can cost
-    worst    the dearest check that a search among four-deck positions finds
-    deals    whole deals a second inside the core
-    fold     events a second from stored bytes to a table's state
-    matching a look at 10,000 tickets that wait for opponents
-    play     a Play over gRPC to its durable record and back, beside a bare handler that only records
-    fanout   a Play to the last of four watchers
-    cold     a table that is in nobody's memory until it can be played on
-    memory   what an open table takes in memory
-    ledger   deals settled a second, beside a bare insert of the same rows, and how late
-
-    Each figure is a median with the least and greatest of its runs, held against a bar; some against a floor
-    measured beside it in the same run, and then the ratio counts. These are measurements, not tests: the
-    exit status is 0 when they ran. Data is kept in $TMPDIR and removed; it should be on a real disk, since
-    every record is synced. services/bench/README.md says how each figure is measured.
-    """
+    """Measure, and print what was found."""
     console = Console(stderr=True, highlight=False)
     started = time.perf_counter()
 

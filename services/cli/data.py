@@ -26,6 +26,13 @@ class DataInUse(Exception):
         super().__init__(f"{path} is in use by {who}; stop it or choose another folder with --data")
 
 
+class NoData(Exception):
+    """There is no data folder at a path."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"there is no data folder at {path}: `shengji up` and `shengji demo` make one")
+
+
 @dataclass(frozen=True, slots=True)
 class Running:
     """Who holds a folder, as run.lock records it."""
@@ -51,6 +58,30 @@ def default_data() -> Path:
     """
     told = {name: os.environ[name] for name in ("SHENGJI_DATA", "XDG_DATA_HOME") if os.environ.get(name)}
     return load(ServiceConfig, {}, told).data
+
+
+def existing(path: Path) -> Path:
+    """The path itself, for who reads a data folder and must not make one.
+
+    Raises:
+        NoData: nothing that a house keeps is there.
+    """
+    if not any((path / name).is_dir() for name in ("nats", "keys", "archive")):
+        raise NoData(path)
+    return path
+
+
+def writable(path: Path | None) -> Path:
+    """The folder to make keys or a store in: the default one, or one that is there; a mistyped one is refused.
+
+    Raises:
+        NoData: a folder was named and is not there.
+    """
+    if path is None:
+        return default_data()
+    if not path.is_dir():
+        raise NoData(path)
+    return path
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from services.game.wire import cards_from_wire, rules_from_wire
 from services.pb.event.v1.event_pb2 import Difficulty, Event, Pace
 from services.pb.lobby.v1.player_service_pb2 import Guest, SignInRequest
 from services.pb.lobby.v1.player_service_pb2_grpc import PlayerServiceStub
-from services.pb.lobby.v1.room_pb2 import ROOM_STATE_PLAYING, ROOM_STATE_STARTING, Room, RoomPlan
+from services.pb.lobby.v1.room_pb2 import ROOM_STATE_OPEN, ROOM_STATE_PLAYING, ROOM_STATE_STARTING, Room, RoomPlan
 from services.pb.lobby.v1.room_service_pb2 import (
     CreateRoomRequest,
     GetRoomRequest,
@@ -45,6 +45,8 @@ from services.shell.trust import BOT_ISSUER
 
 _SEATS: Final = 4
 _LOOK_S: Final = 0.05
+_INTERRUPTED: Final = 130
+"""The exit status after Ctrl-C, as shells have it."""
 _DRAW_MS: Final = 25
 _THINK_MS: Final = 35
 """At speed 1 a match takes about two minutes."""
@@ -106,7 +108,7 @@ def demo(preset: str, deals: int, bots: str, speed: float, data: Path | None, se
 
     Starts a nats-server and the table, lobby and bot services as processes of their own, fills a room with
     bots, prints what happens at its table, then verifies the stored log and stops everything. Exit status 0
-    only when the match (or the deals asked for) ended and the log is sound.
+    only when the match (or the deals asked for) ended and the log is sound. Ctrl-C stops it at any time.
     """
     folder = data or default_data() / f"demo-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}"  # noqa: DTZ005
     wish = _Wish(preset, deals, bots, speed, seed)
@@ -116,7 +118,8 @@ def demo(preset: str, deals: int, bots: str, speed: float, data: Path | None, se
     except (DataInUse, ChildDied, NatsServerError) as error:
         raise click.ClickException(str(error)) from None
     except KeyboardInterrupt:
-        raise click.Abort from None
+        click.echo(f"\nStopped before its end; kept in {folder}", err=True)
+        sys.exit(_INTERRUPTED)
     click.echo(f"Kept in {folder} (shengji replay --data {folder})", err=True)
     sys.exit(0 if sound else 1)
 
@@ -132,11 +135,12 @@ async def _run(folder: Path, wish: _Wish) -> bool:
         announce(folder, Running(os.getpid(), "demo", house.nats, house.table, house.lobby, house.ledger))
         watching = asyncio.create_task(house.supervisor.watch())
         playing = asyncio.create_task(_play(folder, wish, house))
-        done, _ = await asyncio.wait({watching, playing}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (watching, playing):
-            if task not in done:
-                task.cancel()
-        await asyncio.gather(watching, playing, return_exceptions=True)
+        try:
+            done, _ = await asyncio.wait({watching, playing}, return_when=asyncio.FIRST_COMPLETED)
+        finally:  # at Ctrl-C too: what ends after this is meant to end, and is no news
+            watching.cancel()
+            playing.cancel()
+            await asyncio.gather(watching, playing, return_exceptions=True)
         if playing not in done:
             watching.result()
         return playing.result()
@@ -192,6 +196,8 @@ async def _started(stub: Any, token: str, wish: _Wish) -> Room:
         CreateRoomRequest(request_id=str(request_id), plan=plan, stand=True), metadata=caller
     )
     room: Room = made.room
+    if room.state != ROOM_STATE_OPEN:
+        raise click.ClickException("this folder holds the match of this --seed already: choose another --data")
     bots = SetBotsRequest(room_id=room.room_id, difficulty=_DIFFICULTIES[wish.difficulty])
     await stub.SetBots(bots, metadata=caller)
     room = (await stub.StartRoom(StartRoomRequest(room_id=room.room_id), metadata=caller)).room

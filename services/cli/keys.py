@@ -1,12 +1,14 @@
 """`shengji keys`: the keys that sign players' tokens, and their change."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
-from services.cli.data import default_data
+from services.cli.data import NoData, default_data, existing, writable
 from services.shell.key_ring import LEAD_S, STAY_S, KeyRing
 from services.shell.keys import KeyFileError
 from services.shell.trust import LOBBY_ISSUER
@@ -31,8 +33,9 @@ def keys() -> None:
 @keys.command()
 @_DATA
 def rotate(data: Path | None) -> None:
-    """Add a key. It signs after a minute; the one before it still counts for an hour after that."""
-    added = _ring(data).rotate()
+    """Replace the signing key: a new one signs in a minute, and the old one ends an hour after that."""
+    with _faults():
+        added = KeyRing(writable(data), LOBBY_ISSUER, time.time).rotate()
     click.echo(f"{added.kid} signs in {LEAD_S} s; the key before it counts {STAY_S // 60} min longer")
 
 
@@ -40,7 +43,8 @@ def rotate(data: Path | None) -> None:
 @_DATA
 def list_(data: Path | None) -> None:
     """Show every key that a token may name: its kid and the time (UTC) from which it signs."""
-    ring = _ring(data)
+    with _faults():
+        ring = KeyRing(existing(data or default_data()), LOBBY_ISSUER, time.time)
     current = ring.current()
     for key in ring.listed():
         since = datetime.fromtimestamp(key.not_before, UTC).isoformat(" ").removesuffix("+00:00")
@@ -48,8 +52,10 @@ def list_(data: Path | None) -> None:
         click.echo(f"{key.kid}  {since if key.not_before else 'from the first':<19}  {state}")
 
 
-def _ring(data: Path | None) -> KeyRing:
+@contextmanager
+def _faults() -> Iterator[None]:
+    """What cannot be done is said in one line."""
     try:
-        return KeyRing(data or default_data(), LOBBY_ISSUER, time.time)
-    except KeyFileError as error:
+        yield
+    except (KeyFileError, NoData) as error:
         raise click.ClickException(str(error)) from None

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from services.cli.data import DataInUse, default_data
+from services.cli.data import DataInUse, NoData, default_data
 from services.cli.reading import LogReader, reader_at, reader_of
 from services.cli.render import MatchPrinter
 from services.cli.verifying import print_report, verify_in
@@ -38,7 +38,7 @@ _archive = click.option(
     default=None,
     help="Beside --nats: the folder of archived logs. With --data it is DATA/archive.",
 )
-_FAULTS = (DataInUse, NatsServerError, BrokerError, Unavailable, ShengjiError, ArchiveDamaged)
+_FAULTS = (DataInUse, NoData, NatsServerError, BrokerError, Unavailable, ShengjiError, ArchiveDamaged)
 
 
 def _reader(

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from services.cli.data import DataInUse, default_data, held, running
+from services.cli.data import DataInUse, NoData, default_data, existing, held, running, writable
 from services.lobby.operators import OperatorError, Operators
 from services.lobby.store_jetstream import JetStreamStore
 from services.pb.lobby.v1.stored_pb2 import OperatorRecord
@@ -52,7 +52,7 @@ def add(name: str, data: Path | None) -> None:
 @_DATA
 def list_(data: Path | None) -> None:
     """Show all operators and the ids of their API keys."""
-    for record in _with(data, lambda operators: operators.list()):
+    for record in _with(data, lambda operators: operators.list(), reads=True):
         click.echo(_line(record))
 
 
@@ -88,18 +88,19 @@ def _line(record: OperatorRecord) -> str:
     return f"{record.name}  since {since}  {'suspended' if record.suspended else 'serving'}  {keys}"
 
 
-def _with(data: Path | None, work: Callable[[Operators], Awaitable[T]]) -> T:
+def _with(data: Path | None, work: Callable[[Operators], Awaitable[T]], *, reads: bool = False) -> T:
     """Do something with the operators of a data folder; what cannot be done is said in one line."""
 
     async def main() -> T:
-        async with operators_of(data or default_data()) as operators:
+        folder = existing(data or default_data()) if reads else writable(data)
+        async with operators_of(folder) as operators:
             return await work(operators)
 
     try:
         return asyncio.run(main())
     except RefusedError as error:
         raise click.ClickException(message(error.reason)) from None
-    except (OperatorError, Unavailable, BrokerError, NatsServerError, DataInUse) as error:
+    except (OperatorError, Unavailable, BrokerError, NatsServerError, DataInUse, NoData) as error:
         raise click.ClickException(str(error)) from None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nats.js.errors import NotFoundError
 
-from services.cli.data import held, running
+from services.cli.data import existing, held, running
 from services.game.errors import BadId
 from services.game.ids import STREAMS, parse_subject
 from services.ledger.archive import Archive
@@ -100,6 +100,7 @@ async def reader_of(data: Path, archive: Archive | None = None) -> AsyncIterator
         archive: another archive than the folder's own.
 
     Raises:
+        NoData: there is no such folder.
         DataInUse: somebody holds the folder and does not say where to reach it.
         NatsServerError: nats-server cannot run.
     """
@@ -112,9 +113,9 @@ async def broker_of(data: Path, user: str) -> AsyncIterator[Broker]:
     """A connection as a NATS user to the house on a data folder, or to a nats-server started for the purpose.
 
     Raises:
-        DataInUse, NatsServerError: see ``reader_of``.
+        NoData, DataInUse, NatsServerError: see ``reader_of``.
     """
-    who, server = running(data), None
+    who, server = running(existing(data)), None
     with nullcontext() if who else held(data):
         if who:
             url = who.nats if user == "reader" else _without_user(who.nats)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from services.cli.data import default_data
+from services.cli.data import NoData, writable
 from services.shell.keys import KeyFileError, signing_key
 from services.shell.tokens import LIFETIME_S, sign
 from services.shell.trust import PLAYER_ISSUER
@@ -28,7 +28,7 @@ def token(player: str, data: Path | None, lifetime: int) -> None:
     tokens.
     """
     try:
-        key = signing_key(data or default_data(), PLAYER_ISSUER)
+        key = signing_key(writable(data), PLAYER_ISSUER)
         click.echo(sign(key, PLAYER_ISSUER, player, lifetime_s=lifetime))
-    except (KeyFileError, ValueError) as error:
+    except (KeyFileError, NoData, ValueError) as error:
         raise click.ClickException(str(error)) from None

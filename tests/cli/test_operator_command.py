@@ -63,6 +63,7 @@ async def _listed(data: Path) -> list:
 
 
 def test_keys_change_and_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "keys").mkdir(mode=0o700)
     (first,) = run(tmp_path, "keys", "list").splitlines()
     assert first.endswith("signs")
     assert "signs in 60 s" in run(tmp_path, "keys", "rotate")

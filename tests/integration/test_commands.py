@@ -104,6 +104,28 @@ def test_what_a_demo_leaves_can_be_verified_and_replayed(demos):
     assert set(score) <= set(replayed.stdout.splitlines())
 
 
+def test_a_seed_is_played_once_in_a_folder(demos):
+    folder, _ = demos[1]
+    again = run(*DEMO, "--data", str(folder))
+    assert again.returncode == 1
+    assert "this folder holds the match of this --seed already" in again.stderr
+    assert "Traceback" not in again.stderr
+
+
+def test_an_interrupted_demo_says_what_it_leaves_and_nothing_else(tmp_path):
+    demo = start("demo", "--data", str(tmp_path))
+    try:
+        while "Trump is" not in demo.stdout.readline():
+            assert demo.poll() is None
+        demo.send_signal(signal.SIGINT)
+        ended = finish(demo, patience(30))
+    finally:
+        end(demo)
+    assert ended.returncode == 130
+    assert ended.stderr.strip() == f"Stopped before its end; kept in {tmp_path}"
+    assert run("verify", "--data", str(tmp_path)).returncode == 0
+
+
 def test_a_damaged_log_is_not_sound(demos, tmp_path):
     folder = tmp_path / "damaged"
     shutil.copytree(demos[1][0], folder)

@@ -34,13 +34,14 @@ _DETAILS: Final = "grpc-status-details-bin"
 _TIMEOUT_S: Final = 10.0
 _PATIENCE_S: Final = 60.0
 """How long a call is repeated while nobody answers."""
+_FIRST_PATIENCE_S: Final = 2.0
+"""How long it is before anybody has ever answered: there may be no house at all."""
 _AHEAD_S: Final = 180.0
 """How long before its end an access token is replaced."""
 _LEAST_S: Final = 20.0
 """Between two refreshes, whatever the clocks say."""
-_AGAIN: Final = frozenset(
-    {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.RESOURCE_EXHAUSTED}
-)
+_NOBODY: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+_AGAIN: Final = _NOBODY | {grpc.StatusCode.RESOURCE_EXHAUSTED}
 
 
 class Refused(Exception):
@@ -51,6 +52,7 @@ class Refused(Exception):
         reason: ErrorInfo's reason, empty without.
         text: for a person, in the language asked for.
         owed: what a follow owed; empty without.
+        unanswered: nobody answered at all, as far as is known.
     """
 
     def __init__(self, error: grpc.aio.AioRpcError, language: Language = "en") -> None:
@@ -58,6 +60,7 @@ class Refused(Exception):
         self.reason, self.text, self.owed = "", error.details() or self.code.name, ""
         self.details: dict[str, str] = {}
         self.retry_s = 0.0
+        self.unanswered = self.code in _NOBODY
         for key, value in error.trailing_metadata() or ():
             if key == _DETAILS and isinstance(value, bytes):
                 self._read(Status.FromString(value), language)
@@ -101,6 +104,7 @@ class Account:
         self._profile = profile
         self._tokens = Tokens()
         self._refreshing = asyncio.Lock()
+        self._answered = False
 
     @property
     def guest(self) -> bool:
@@ -217,8 +221,10 @@ class Account:
                 answer = await method(request, metadata=metadata, timeout=_TIMEOUT_S)
             except grpc.aio.AioRpcError as error:
                 refused = Refused(error, self.language)
+                self._answered = self._answered or refused.code not in _NOBODY
+                patience = _PATIENCE_S if self._answered else _FIRST_PATIENCE_S
                 spent = time.monotonic() - began
-                if refused.code not in _AGAIN or spent > _PATIENCE_S:
+                if refused.code not in _AGAIN or spent > patience:
                     raise refused from None
                 if refused.code is grpc.StatusCode.RESOURCE_EXHAUSTED and refused.retry_s > 5:
                     raise refused from None
@@ -228,6 +234,7 @@ class Account:
                 await asyncio.sleep(max(pause, refused.retry_s))
                 pause = min(2.0, pause * 1.6)
                 continue
+            self._answered = True
             if troubled:
                 self.on_trouble(False)
             return answer

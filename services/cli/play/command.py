@@ -145,7 +145,8 @@ def play(
     except (ProfileDamaged, ConfigError) as error:
         raise click.ClickException(str(error)) from None
     except Refused as refused:
-        detail = refused.text if refused.reason else tell(language, "gone", detail=refused.text)
+        gone = "no_house" if refused.unanswered else "gone"
+        detail = refused.text if refused.reason else tell(language, gone, detail=refused.text, lobby=lobby)
         raise click.ClickException(detail) from None
     except KeyboardInterrupt:
         click.echo(tell(language, "leaving"))

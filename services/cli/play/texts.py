@@ -25,6 +25,11 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "lost": ("Connection lost; trying again…", "连接断开，正在重连……"),
     "back": ("Connected again.", "已重新连上。"),
     "gone": ("The connection could not be made: {detail}", "连不上：{detail}"),
+    "no_house": (
+        "Nobody answers at {lobby}. Start a house with `shengji up` in another terminal, or name one with "
+        "--lobby and --table.",
+        "{lobby} 没有应答。请先在另一个终端运行 `shengji up`，或用 --lobby 和 --table 指定服务器。",
+    ),
     "profile_in_use": (
         "The profile {profile} is in use in another terminal; choose another one with --profile.",
         "档案 {profile} 正在另一个终端里使用；请用 --profile 换一个。",
