@@ -112,7 +112,7 @@ class TableClient:
         return view
 
     async def legal_plays(self, table_id: str, player_id: str) -> list[bytes]:
-        """What the bot may play now, best first; empty when it is not its turn.
+        """What the bot may play now, strongest first; empty when it is not its turn.
 
         Raises:
             Unreachable: try again.

@@ -7,8 +7,9 @@ The rule, for each pool (tickets of one operator, preset and stake) by itself:
    which any two are within each other's window, it gets the first: the one with the oldest second ticket, of
    those the one with the oldest third, and so on. So nobody is passed over for a younger one who would fit
    the same place. A seed without any such set waits on, and can be in no later set either.
-3. Then the same again with what is left, for tickets that take bots by now: a seed gets the set with the most
-   people, of those the first, and bots fill the seats.
+3. Then the same again with what is left, for tickets that take bots at all; only those whose own wait for them
+   is over are seeds. A seed gets the set with the most people, of those the first, and bots fill the seats. So
+   who comes last may begin with bots sooner than they said, among people, rather than later and alone.
 
 Windows widen with age and two tickets are within each other's window when the younger one's reaches. So a set
 chosen from the oldest to the youngest needs no more to be known of it than its lowest and highest rating, and
@@ -18,7 +19,7 @@ tickets are found by rating: in bands of ``_BAND`` points, each sorted by age.
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from heapq import merge
 from itertools import chain
 from typing import Final, NamedTuple
@@ -105,9 +106,9 @@ def match(waiting: Sequence[Waiting], now_ms: int) -> list[Group]:
             people = _Pool(pool, now_ms)
             groups += people.groups(_FULL)
             left = people.left
-        left = [ticket for ticket in left if _takes_bots(ticket, now_ms)]
-        if left:
-            groups += _Pool(left, now_ms).groups(_WITH_BOTS)
+        if any(_bots_are_due(ticket, now_ms) for ticket in left):
+            takers = [ticket for ticket in left if ticket.bots_after_s]
+            groups += _Pool(takers, now_ms).groups(_WITH_BOTS, lambda seed: _bots_are_due(seed, now_ms))
     return groups
 
 
@@ -115,7 +116,7 @@ def _age_order(ticket: Waiting) -> tuple[int, str]:
     return ticket.created_at_ms, ticket.ticket_id
 
 
-def _takes_bots(ticket: Waiting, now_ms: int) -> bool:
+def _bots_are_due(ticket: Waiting, now_ms: int) -> bool:
     return 0 < ticket.bots_after_s * 1000 <= now_ms - ticket.created_at_ms
 
 
@@ -149,12 +150,18 @@ class _Pool:
             band.append(number)
             self._home.append(band)
 
-    def groups(self, sizes: Sequence[int]) -> list[Group]:
+    def groups(
+        self, sizes: Sequence[int], may_be_seed: Callable[[Waiting], bool] = lambda _: True
+    ) -> list[Group]:
         """The groups of so many people, the first size sooner than the second."""
         tickets, free = self._tickets, bytearray(b"\1") * len(self._tickets)
         made: list[Group] = []
         for seed in range(len(tickets) - 1, -1, -1):
             if not free[seed]:
+                continue
+            if not may_be_seed(tickets[seed]):
+                self._take(seed)
+                self.left.append(tickets[seed])
                 continue
             found = self._set_of(seed, sizes)
             if found is None:

@@ -9,7 +9,7 @@ _NONE = Listing((), True)
 
 
 def legal_plays(state: Table, player_id: str, cap: int) -> Listing:
-    """The legal plays of the player whose turn it is, best first, at most ``cap``; nothing for others.
+    """The legal plays of the player whose turn it is, strongest first, at most ``cap``; nothing for others.
 
     A throw is never among them: whether it stands depends on the other hands.
     """

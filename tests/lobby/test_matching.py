@@ -107,6 +107,17 @@ def test_bots_fill_when_everybody_takes_them():
     assert at_seats(group)[2] is None, "each has a bot for a partner"
 
 
+def test_who_came_later_need_not_wait_as_long_for_bots():
+    waiting = [ticket("a", 15, bots_after_s=15), ticket("b", 12, bots_after_s=15), ticket("c", 14)]
+    assert ids(match(waiting, NOW)) == [("a", "b")]
+    assert match(waiting, NOW - 1) == []
+
+
+def test_an_older_ticket_whose_wait_for_bots_goes_on_is_left_waiting():
+    waiting = [ticket("a", 20, bots_after_s=60), ticket("b", 15, bots_after_s=15), ticket("c", 1, bots_after_s=9)]
+    assert ids(match(waiting, NOW)) == [("b", "c")]
+
+
 def test_people_come_before_bots():
     waiting = [ticket("a", 30, bots_after_s=20), *(ticket(name, 1) for name in "bcd")]
     assert ids(match(waiting, NOW)) == [("a", "b", "c", "d")]
@@ -171,6 +182,10 @@ def sets_of(seed, others, people, now_ms):
                 yield group
 
 
+def bots_are_due(one, now_ms):
+    return 0 < one.bots_after_s * 1000 <= now_ms - one.created_at_ms
+
+
 def oracle(waiting, now_ms):
     """The rule of the module, read literally."""
     made = []
@@ -181,9 +196,9 @@ def oracle(waiting, now_ms):
         )
         for sizes in ((4,), (3, 2, 1)):
             if sizes != (4,):
-                left = [one for one in left if 0 < one.bots_after_s * 1000 <= now_ms - one.created_at_ms]
+                left = [one for one in left if one.bots_after_s]
             for seed in list(left):
-                if seed not in left:
+                if seed not in left or (sizes != (4,) and not bots_are_due(seed, now_ms)):
                     continue
                 others = left[left.index(seed) + 1 :]
                 for people in sizes:
@@ -231,7 +246,8 @@ def test_every_group_is_whole(waiting):
                 assert (seat_of[Sitter(one.ticket_id, 0)] - seat_of[Sitter(one.ticket_id, 1)]) % 4 == 2
         if None in group.seats:
             assert group.bots == members[0].bots
-            assert all(0 < one.bots_after_s * 1000 <= NOW - one.created_at_ms for one in members)
+            assert bots_are_due(members[0], NOW)
+            assert all(one.bots_after_s for one in members)
 
 
 @unhurried
@@ -267,7 +283,7 @@ def test_time_unmatches_nobody(waiting, later):
 def test_who_takes_bots_never_waits_longer_than_said(waiting):
     matched = {ticket_id for group in match(waiting, NOW) for ticket_id in group.ticket_ids}
     for one in waiting:
-        if one.present and 0 < one.bots_after_s * 1000 <= NOW - one.created_at_ms:
+        if one.present and bots_are_due(one, NOW):
             assert one.ticket_id in matched
 
 

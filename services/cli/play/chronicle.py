@@ -176,6 +176,9 @@ class Chronicle:
         return [self._line("expired", "italic", who=self.who(event.seat))]
 
     def _on_auto_play_set(self, event: pb.AutoPlaySet) -> list[Text]:
+        if event.seat == self.game.me:
+            key = "auto_me_off" if not event.on else "auto_me_on" if event.by_player else "auto_me_away"
+            return [self._line(key, "italic")]
         return [self._line("auto_on" if event.on else "auto_off", "italic", who=self.who(event.seat))]
 
     def _on_time_given(self, _: pb.TimeGiven) -> list[Text]:

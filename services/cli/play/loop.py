@@ -319,10 +319,10 @@ class Loop:
                 )
                 self._say(key)
             case "auto":
-                self._auto = not self._auto
-                if self._seat is not None:
-                    self._seat.set_auto(self._auto)
+                self._auto = not (self._auto if self._seat is None else self._seat.auto)
                 self._say("auto_me_on" if self._auto else "auto_me_off")
+                if self._seat is not None:
+                    await self._seat.set_auto(self._auto)
                 await self._look()
             case "say":
                 self._terminal.show(await self._talk.say(told))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from services.cli.play.account import Account, Refused
 from services.cli.play.chronicle import Chronicle
-from services.cli.play.model import Game, Unknown, begin, fold
+from services.cli.play.model import DEALT, Game, Unknown, begin, fold
 from services.cli.play.offers import declarations
 from services.cli.play.screen import below, choices, declaring, listed, paragraph
 from services.cli.play.sheets import sheet_lines
@@ -23,7 +23,6 @@ from services.pb.table.v1.view_pb2 import (
     PHASE_CLOSED,
     PHASE_COUNTER,
     PHASE_DECLARING,
-    PHASE_MUTINY,
     PHASE_OVER,
     PHASE_SCORED,
     PHASE_SEATING,
@@ -33,6 +32,8 @@ from services.pb.table.v1.view_pb2 import (
 )
 
 _BETWEEN: Final = (PHASE_SEATING, PHASE_SCORED)
+_IN_MATCH: Final = DEALT | {PHASE_SCORED}
+"""The phases in which a seat can be handed over to the server."""
 
 
 class Seat:
@@ -42,7 +43,7 @@ class Seat:
         table_id: which.
         game: the table as it is known; None before the first snapshot.
         over: the match has ended, or this player's part in it.
-        auto: plays are chosen by the program.
+        auto: the server plays for the player, or shall from the first deal on.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class Seat:
         """The version of this player's last command; until it is seen, nothing more is to be decided."""
         self._shown: tuple[object, ...] = ()
         """What the last choices shown were for."""
+        self._handed_over = False
+        """What was asked of the server last: to play, or not to."""
         self._ahead_ms = 0.0
         """How far the server's clock is ahead of ours."""
 
@@ -98,6 +101,9 @@ class Seat:
         if view.phase in (PHASE_OVER, PHASE_CLOSED):
             self._show(self._chronicle.result())
             self.over = True
+        elif view.seats[self.game.me].auto_play and not self.auto:
+            self.auto = self._handed_over = True
+            self._tell("auto_me_on")
 
     async def _update(self, update: Update) -> None:
         if self.game is None or self._chronicle is None or update.version < self.game.view.version:
@@ -111,13 +117,17 @@ class Seat:
             return
         self._chronicle.game = self.game
         for event in update.events:
-            self._show(self._chronicle.tell(event))
+            mine = event.HasField("auto_play_set") and event.auto_play_set.seat == self.game.me
+            if not (mine and event.auto_play_set.on == self.auto):  # else it was said when it was asked for
+                self._show(self._chronicle.tell(event))
+            if mine:
+                self.auto = self._handed_over = event.auto_play_set.on
             if event.HasField("seat_left") and event.seat_left.escaped:
                 self.over = self.over or event.seat_left.seat == self.game.me
             self.over = self.over or event.HasField("match_ended") or event.HasField("table_closed")
 
     async def look(self) -> None:
-        """Show what there is to decide, once; or decide it, where the program plays.
+        """Show what there is to decide, once; or let the server decide, where it shall play.
 
         Raises:
             Refused: the service would not say what may be played.
@@ -125,14 +135,20 @@ class Seat:
         game = self.game
         if game is None or self.over or self._chronicle is None:
             return
+        if self.auto and not self._handed_over and game.view.phase in _IN_MATCH:
+            self._handed_over = True
+            await self._send("SetAutoPlay", on=True)
         decision = self._decision(game)
         if decision == self._shown:
             return
-        if game.view.phase == PHASE_TRICKS and game.my_turn and not await self._ask_plays(game):
+        asked = game.view.phase == PHASE_TRICKS and game.my_turn and not self.auto
+        if asked and not await self._ask_plays(game):
             return
         self._shown = decision
-        if self.asks() and (self.auto or game.view.phase == PHASE_SEATING):  # who came to play is ready
-            await self._act_alone(game)
+        if self.asks() and game.view.phase == PHASE_SEATING:  # who came to play is ready
+            await self._send("Ready", client_seed=os.urandom(16))
+        elif self.auto:
+            return
         elif game.view.phase != PHASE_DECLARING or decision[1:] != (False, ()):
             self._show(choices(self._chronicle, self._plays, complete=self._complete))
 
@@ -156,10 +172,17 @@ class Seat:
         self._complete = answer.complete
         return True
 
-    def set_auto(self, on: bool) -> None:
-        """Let the program choose, or no longer."""
+    async def set_auto(self, on: bool) -> None:
+        """Let the server play, or no longer.
+
+        Raises:
+            Refused: the connection is lost for good.
+        """
         self.auto = on
         self._shown = ()  # what is to be decided now, is to be looked at again
+        if not on and self._handed_over:
+            self._handed_over = False
+            await self._send("SetAutoPlay", on=False)
 
     def asks(self) -> bool:
         """Whether the table waits for this player, as far as is known."""
@@ -207,7 +230,7 @@ class Seat:
         phase, verb, cards = game.view.phase, word.verb, word.cards
         if verb == "number" and phase == PHASE_TRICKS:
             if not 1 <= word.number <= len(self._plays):
-                self._show(paragraph(tell(self._account.language, "no_such_play", number=word.number)))
+                self._tell("no_such_play", number=word.number)
                 return
             verb, cards = "cards", self._plays[word.number - 1]
         wire = cards_to_wire(cards)
@@ -229,20 +252,10 @@ class Seat:
             case "cards", _:
                 await self._send("Play", cards=wire)
             case _:
-                self._show(paragraph(tell(self._account.language, "not_now")))
+                self._tell("not_now")
 
-    async def _act_alone(self, game: Game) -> None:
-        """What the program does for the player: the best play, no declaration, the server's bury."""
-        match game.view.phase:
-            case phase if phase in _BETWEEN:
-                await self._send("Ready", client_seed=os.urandom(16))
-            case phase if phase in (PHASE_DECLARING, PHASE_MUTINY, PHASE_COUNTER):
-                await self._send("Pass")
-            case phase if phase == PHASE_BURY:
-                if not game.view.seats[game.me].auto_play:
-                    await self._send("SetAutoPlay", on=True)
-            case phase if phase == PHASE_TRICKS and self._plays:
-                await self._send("Play", cards=cards_to_wire(self._plays[0]))
+    def _tell(self, key: str, **values: object) -> None:
+        self._show(paragraph(tell(self._account.language, key, **values)))
 
     async def leave(self) -> None:
         """Leave the table for good; in mid-match it is an escape.
@@ -260,6 +273,8 @@ class Seat:
         except Refused as refused:
             if not refused.reason:
                 raise
+            if method == "SetAutoPlay" and refused.reason == "ALREADY_DONE":
+                return
             self._show(refusal(refused, self._account.language))
             self._shown = () if refused.reason == "STALE_VERSION" else self._shown
 

@@ -138,8 +138,12 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "trumps": ("trumps", "主牌"),
     "no_last": ("No trick has been completed yet.", "还没有打完一轮。"),
     "auto_me_on": (
-        "The best play is made for you; `auto` takes it back.",
-        "由程序代您出牌；再输入 `auto` 收回。",
+        "The server plays for you, even while you are away; `auto` takes it back.",
+        "由系统代您打牌，您离开时也继续；再输入 `auto` 收回。",
+    ),
+    "auto_me_away": (
+        "The server plays for you, as your turns ran out; `auto`, or any play, takes it back.",
+        "您多次超时，由系统代您打牌；输入 `auto` 或出牌即可收回。",
     ),
     "auto_me_off": ("You play yourself again.", "您重新自己打。"),
     "said": ("{who}: “{phrase}”", "{who}：“{phrase}”"),
