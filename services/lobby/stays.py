@@ -171,6 +171,7 @@ class Stays:
     def _room_changed(self, room_id: str, before: RoomRecord | None, after: RoomRecord | None) -> None:
         for stay in self._of_members(after):
             stay.room_changed = True
+            stay.moved = stay.moved or stay.awaits_table
             stay.wake()
 
     def _online_changed(self, player_id: str, online: bool) -> None:
@@ -219,6 +220,11 @@ class _Stay:
         """At which table the player is, as told last."""
         return self._told.table_id
 
+    @property
+    def awaits_table(self) -> bool:
+        """Whether a table was told that was still being founded: its version is to follow."""
+        return bool(self._told.table_id) and not self._told.table_version
+
     # ------------------------------------------------------------------------------------- told by others
 
     def wake(self) -> None:
@@ -240,6 +246,7 @@ class _Stay:
             return
         if self.others_changed:
             self.others_changed, self.room_changed = False, True
+        self.moved = self.moved or self.awaits_table
         due = now >= min(self._ticket_at, self._idle_at) or self._has_expired()
         if due or self.moved or self.room_changed:
             self.wake()
@@ -344,6 +351,7 @@ class _Stay:
         self._writing_since = 0.0
 
 
-def _spot(found: Whereabouts) -> tuple[str, str, str, int | None]:
+def _spot(found: Whereabouts) -> tuple[str, str, str, bool, int | None]:
+    """What makes whereabouts other ones; of a table's version only that it has one."""
     seat = found.seat if found.HasField("seat") else None
-    return found.room_id, found.ticket_id, found.table_id, seat
+    return found.room_id, found.ticket_id, found.table_id, bool(found.table_version), seat

@@ -88,6 +88,22 @@ async def test_the_table_is_told_with_its_version(house: House) -> None:
     assert (told.table_id, told.table_version, told.HasField("seat"), told.seat) == (TABLE, 17, True, 0)
 
 
+@pytest.mark.parametrize("by_room", [True, False], ids=["as the room changes", "by and by"])
+async def test_a_table_told_before_its_founding_is_told_again_with_its_version(
+    house: House, by_room: bool
+) -> None:
+    await house.world.room(ROOM, ANN, table_id=TABLE)
+    ann = house.come(ANN)
+    await house.passing(1)
+    await ann.got("whereabouts")
+    assert not ann.messages[0].whereabouts.table_version
+    house.world.table_log.versions[TABLE] = 1
+    await (house.world.room(ROOM, ANN, version=2, table_id=TABLE) if by_room else house.passing(1))
+    await until(lambda: len(ann.messages) > 1, 2)
+    told = ann.messages[1].whereabouts
+    assert (told.table_id, told.table_version) == (TABLE, 1)
+
+
 async def test_who_comes_and_goes_is_told_once_a_sweep(house: House) -> None:
     await house.world.room(ROOM, ANN, BEN, CAT)
     ann = house.come(ANN)
