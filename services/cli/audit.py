@@ -20,7 +20,16 @@ from services.shell.config import ConfigError
 from services.shell.log_store import Unavailable
 from services.shell.nats_server import NatsServerError
 
-FAULTS = (DataInUse, NoData, NatsServerError, BrokerError, Unavailable, ShengjiError, DatabaseAway, ConfigError)
+FAULTS = (
+    DataInUse,
+    NoData,
+    NatsServerError,
+    BrokerError,
+    Unavailable,
+    ShengjiError,
+    DatabaseAway,
+    ConfigError,
+)
 
 
 data_option = click.option(
@@ -44,7 +53,7 @@ archive_option = click.option(
 )
 
 
-@click.command()
+@click.command(short_help="Compute every balance, result and rating again, and compare.")
 @data_option
 @click.option("--nats", metavar="URL", default=None, help="Read the log of this NATS, as its user reader.")
 @database_option

@@ -43,7 +43,7 @@ every record is synced. services/bench/README.md says how each figure is measure
 """Not a docstring, since click's mark for lines that stay as they are is no plain text."""
 
 
-@click.command(help=_HELP)
+@click.command(help=_HELP, short_help="Measure this machine against the figures that are promised.")
 @click.option(
     "--only",
     "chosen",

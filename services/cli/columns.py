@@ -1,12 +1,19 @@
 """Text in columns of a terminal, where a Chinese character takes two."""
 
+import shutil
 from collections.abc import Iterator
 from typing import Final
 
 from rich.cells import cell_len
 
+_WIDEST: Final = 80
 _NEVER_FIRST: Final = set("，。；：、！？）》”…,.;:!?)")
 _NEVER_LAST: Final = set("（《“(")
+
+
+def screen_width() -> int:
+    """Cells of a line of the screen, at most 80; 80 where there is no terminal."""
+    return min(_WIDEST, shutil.get_terminal_size((_WIDEST, 24)).columns)
 
 
 def wrap(text: str, width: int, first: str = "", rest: str = "") -> list[str]:

@@ -72,7 +72,7 @@ def existing(path: Path) -> Path:
 
 
 def writable(path: Path | None) -> Path:
-    """The folder to make keys or a store in: the default one, or one that is there; a mistyped one is refused.
+    """The folder to make keys or a store in: the default one, or one that is there; else it is mistyped.
 
     Raises:
         NoData: a folder was named and is not there.

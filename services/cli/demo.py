@@ -24,7 +24,13 @@ from services.game.wire import cards_from_wire, rules_from_wire
 from services.pb.event.v1.event_pb2 import Difficulty, Event, Pace
 from services.pb.lobby.v1.player_service_pb2 import Guest, SignInRequest
 from services.pb.lobby.v1.player_service_pb2_grpc import PlayerServiceStub
-from services.pb.lobby.v1.room_pb2 import ROOM_STATE_OPEN, ROOM_STATE_PLAYING, ROOM_STATE_STARTING, Room, RoomPlan
+from services.pb.lobby.v1.room_pb2 import (
+    ROOM_STATE_OPEN,
+    ROOM_STATE_PLAYING,
+    ROOM_STATE_STARTING,
+    Room,
+    RoomPlan,
+)
 from services.pb.lobby.v1.room_service_pb2 import (
     CreateRoomRequest,
     GetRoomRequest,
@@ -197,7 +203,7 @@ async def _started(stub: Any, token: str, wish: _Wish) -> Room:
     )
     room: Room = made.room
     if room.state != ROOM_STATE_OPEN:
-        raise click.ClickException("this folder holds the match of this --seed already: choose another --data")
+        raise click.ClickException("this folder holds this --seed's match already: choose another --data")
     bots = SetBotsRequest(room_id=room.room_id, difficulty=_DIFFICULTIES[wish.difficulty])
     await stub.SetBots(bots, metadata=caller)
     room = (await stub.StartRoom(StartRoomRequest(room_id=room.room_id), metadata=caller)).room

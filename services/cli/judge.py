@@ -7,7 +7,6 @@ import click
 
 from services.rules.judge import judge_lines
 
-
 _HELP: Final = """Judge cases: JSON lines on standard input, answers on standard output in the same order.
 
 A case names a preset, a kind (shape, follow, throw, trick, kitty, score, declare) and its fields; the answer
@@ -21,7 +20,7 @@ echo "$case" | shengji judge
 """Not a docstring, since click's mark for lines that stay as they are is no plain text."""
 
 
-@click.command(help=_HELP)
+@click.command(help=_HELP, short_help="Judge cases: JSON lines in, answers out.")
 def judge() -> None:
     """Judge every line of standard input."""
     write = sys.stdout.write

@@ -21,7 +21,7 @@ _DATA = click.option(
 )
 
 
-@click.group()
+@click.group(short_help="The keys that sign players' tokens, and their change.")
 def keys() -> None:
     """The keys that the lobby signs players' tokens with.
 
@@ -30,7 +30,7 @@ def keys() -> None:
     """
 
 
-@keys.command()
+@keys.command(short_help="Replace the signing key; the old one ends an hour later.")
 @_DATA
 def rotate(data: Path | None) -> None:
     """Replace the signing key: a new one signs in a minute, and the old one ends an hour after that."""
@@ -39,7 +39,7 @@ def rotate(data: Path | None) -> None:
     click.echo(f"{added.kid} signs in {LEAD_S} s; the key before it counts {STAY_S // 60} min longer")
 
 
-@keys.command(name="list")
+@keys.command(name="list", short_help="Show every key that a token may name.")
 @_DATA
 def list_(data: Path | None) -> None:
     """Show every key that a token may name: its kid and the time (UTC) from which it signs."""

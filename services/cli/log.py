@@ -1,9 +1,11 @@
 """`shengji replay` and `shengji verify`: what the log of a data folder, or of any NATS, holds."""
 
 import asyncio
+import os
 import sys
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
@@ -38,6 +40,7 @@ _archive = click.option(
     default=None,
     help="Beside --nats: the folder of archived logs. With --data it is DATA/archive.",
 )
+_ENDLESS: Final = 10_000
 _FAULTS = (DataInUse, NoData, NatsServerError, BrokerError, Unavailable, ShengjiError, ArchiveDamaged)
 
 
@@ -54,12 +57,14 @@ def _reader(
     return reader_at(nats, None if archive is None else Archive(archive))
 
 
-@click.command()
+@click.command(short_help="Verify a table's log, or all: chain, shuffles, seals, decisions.")
 @click.argument("table", required=False)
 @_data
 @_nats
 @_archive
-@click.option("--head", default=None, help="The hash of the newest commit (hex) as known from elsewhere.")
+@click.option(
+    "--head", default=None, help="The hash (hex) of the newest commit of TABLE, known from elsewhere."
+)
 def verify(
     table: str | None, data: Path | None, nats: str | None, archive: Path | None, head: str | None
 ) -> None:
@@ -70,6 +75,8 @@ def verify(
     Works while services run on the folder and when none does. Exit status 0 only when everything is sound.
     What is checked and how, so that you can write your own verifier, stands in services/game/README.md.
     """
+    if head and not table:
+        raise click.UsageError("--head goes with a TABLE")
     try:
         expected = bytes.fromhex(head) if head else None
     except ValueError:
@@ -84,7 +91,7 @@ def verify(
 async def _verify(
     opening: AbstractAsyncContextManager[LogReader], table: str | None, head: bytes | None
 ) -> bool:
-    console = Console(highlight=False)
+    console = Console(highlight=False, soft_wrap=True)
     sound = True
     async with opening as reader:
         for table_id in [table] if table else await reader.tables():
@@ -99,7 +106,7 @@ async def _verify(
     return sound
 
 
-@click.command()
+@click.command(short_help="Print a recorded match, or list the tables.")
 @click.argument("table", required=False)
 @_data
 @_nats
@@ -125,13 +132,19 @@ async def _replay(opening: AbstractAsyncContextManager[LogReader], table: str | 
         await _print_match(reader, tables[0])
 
 
+def _wide_console() -> Console:
+    """As wide as the terminal; what goes into a pipe or a file is folded only where COLUMNS says so."""
+    folded = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return Console(highlight=False, width=None if folded else _ENDLESS)
+
+
 async def _print_match(reader: LogReader, table_id: str) -> None:
     commits = read_chain(TableId.parse(table_id), await reader.commits(table_id))
     events = [event for commit in commits for event in commit.events]
     keyring = with_revealed(Keyring(), table_id, events)
     founded = events[0].table_opened
     players = [seat.player_id or "free" for seat in founded.seats]
-    printer = MatchPrinter(Console(highlight=False), rules_from_wire(founded.rules), players)
+    printer = MatchPrinter(_wide_console(), rules_from_wire(founded.rules), players)
     printer.heading(table_id)
     current = None
     for commit in commits:

@@ -5,6 +5,8 @@ from typing import Final
 
 import click
 
+from services.cli.plain import make_printable
+
 _COMMANDS: Final = {
     "demo": "services.cli.demo",
     "up": "services.cli.up",
@@ -51,3 +53,4 @@ def main() -> None:
 
     Start with `shengji demo`: it runs everything on this machine and plays one match before your eyes.
     """
+    make_printable()

@@ -32,7 +32,7 @@ _DATA = click.option(
 )
 
 
-@click.group()
+@click.group(short_help="Third parties that sign in users of their own; their API keys.")
 def operator() -> None:
     """Operators: third parties that sign in users of their own with an API key.
 
@@ -40,7 +40,7 @@ def operator() -> None:
     """
 
 
-@operator.command()
+@operator.command(short_help="Add an operator and print its first API key.")
 @click.argument("name")
 @_DATA
 def add(name: str, data: Path | None) -> None:
@@ -56,7 +56,7 @@ def list_(data: Path | None) -> None:
         click.echo(_line(record))
 
 
-@operator.command()
+@operator.command(short_help="Serve an operator no more, or again.")
 @click.argument("name")
 @click.option("--undo", is_flag=True, help="Serve it again.")
 @_DATA
@@ -65,7 +65,7 @@ def suspend(name: str, undo: bool, data: Path | None) -> None:
     _with(data, lambda operators: operators.suspend(name, not undo))
 
 
-@operator.command(name="new-key")
+@operator.command(name="new-key", short_help="Print one more API key of an operator.")
 @click.argument("name")
 @_DATA
 def new_key(name: str, data: Path | None) -> None:
@@ -73,7 +73,7 @@ def new_key(name: str, data: Path | None) -> None:
     click.echo(_with(data, lambda operators: operators.new_key(name)))
 
 
-@operator.command(name="drop-key")
+@operator.command(name="drop-key", short_help="Take an API key from an operator.")
 @click.argument("name")
 @click.argument("key_id")
 @_DATA

@@ -95,7 +95,7 @@ class MatchPrinter:
         for score in self.scores:
             side = SIDE_NAMES[score.winning_side]
             captured = f" (kitty {score.kitty_points} × {score.multiplier})" if score.multiplier else ""
-            gain = f"+{score.nominal_levels}" if score.nominal_levels else "takes over"
+            gain = f"+{score.nominal_levels}" if score.nominal_levels else "take over"
             levels = " : ".join(level_text(level_from_wire(level)) for level in score.levels)
             self._line(
                 Text(f"  deal {score.deal:>2}  attackers {score.attackers_points:>3}{captured:<16}")

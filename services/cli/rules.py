@@ -22,7 +22,7 @@ _WIDTH: Final = 80
 _INDENT: Final = "  "
 
 
-@click.command()
+@click.command(short_help="Print the rules of a preset in words, or list the presets.")
 @click.argument("name", metavar="[PRESET]", required=False)
 @click.option("--lang", type=click.Choice(LANGUAGES), default=None, help="Language [that of LC_ALL or LANG].")
 @click.option(

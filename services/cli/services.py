@@ -87,7 +87,7 @@ def bot(**flags: object) -> None:
     _run(run_bot, loaded(BotConfig, flags))
 
 
-@click.command()
+@click.command(short_help="Run a lobby service: signing in, rooms, opponents, presence.")
 @flags_of(LobbyConfig)
 def lobby(**flags: object) -> None:
     """Run a lobby service: signing in, rooms, finding opponents, presence.
@@ -100,7 +100,7 @@ def lobby(**flags: object) -> None:
     _run(run_lobby, config)
 
 
-@click.command()
+@click.command(short_help="Run a ledger service: chips, results and ratings.")
 @flags_of(LedgerConfig)
 def ledger(**flags: object) -> None:
     """Run a ledger service: chips, results and ratings, from the tables' log.

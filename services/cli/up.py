@@ -13,7 +13,7 @@ from services.shell.nats_server import NatsServerError
 from services.shell.supervisor import ChildDied
 
 
-@click.command()
+@click.command(short_help="Run everything on this machine for clients, until Ctrl-C.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path),

@@ -7,9 +7,9 @@ The rule, for each pool (tickets of one operator, preset and stake) by itself:
    which any two are within each other's window, it gets the first: the one with the oldest second ticket, of
    those the one with the oldest third, and so on. So nobody is passed over for a younger one who would fit
    the same place. A seed without any such set waits on, and can be in no later set either.
-3. Then the same again with what is left, for tickets that take bots at all; only those whose own wait for them
-   is over are seeds. A seed gets the set with the most people, of those the first, and bots fill the seats. So
-   who comes last may begin with bots sooner than they said, among people, rather than later and alone.
+3. Then the same again with what is left, for tickets that take bots at all; only those whose own wait for
+   them is over are seeds. A seed gets the set with the most people, of those the first, and bots fill the
+   seats. So who comes last may begin with bots sooner than they said, rather than later and alone.
 
 Windows widen with age and two tickets are within each other's window when the younger one's reaches. So a set
 chosen from the oldest to the youngest needs no more to be known of it than its lowest and highest rating, and

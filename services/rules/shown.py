@@ -71,6 +71,12 @@ def shape_text(width: int, length: int, language: Language) -> str:
     return f"tractor of {length} {group_text(width, language)}s"
 
 
+def owed_text(shapes: Sequence[tuple[int, int]], language: Language) -> str:
+    """What a hand owes: the names of components, given as (width, length)."""
+    named = [shape_text(width, length, language) for width, length in shapes]
+    return "、".join(named) if language == "zh" else ", ".join(f"a {name}" for name in named)
+
+
 def detail_text(name: str, value: object, language: Language) -> str:
     """A detail of a refusal for a player: cards by their marks, owed shapes by their names, else as it is."""
     text = str(value)
@@ -78,6 +84,5 @@ def detail_text(name: str, value: object, language: Language) -> str:
         return cards_text([text], language)
     if name == "owed" and re.fullmatch(r"([1-4](x\d+)?)(, [1-4](x\d+)?)*", text):
         shapes = [part.partition("x") for part in text.split(", ")]
-        named = [shape_text(int(width), int(length or 1), language) for width, _, length in shapes]
-        return ("、" if language == "zh" else ", ").join(named)
+        return owed_text([(int(width), int(length or 1)) for width, _, length in shapes], language)
     return text

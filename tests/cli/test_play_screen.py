@@ -5,7 +5,7 @@ import string
 import pytest
 
 from services.bot.local import LocalBots, sides
-from services.cli.play.cards import WIDTH, Faces
+from services.cli.play.cards import Faces
 from services.cli.play.chronicle import Chronicle
 from services.cli.play.model import begin, fold
 from services.cli.play.screen import below, choices, invitation, listed, paragraph, room_lines
@@ -25,6 +25,7 @@ from services.table.rule_sheets import sheet_to_wire
 
 PACE = Pace(draw_ms=10, declare_ms=1000, mutiny_ms=1000, bury_ms=1000, turn_ms=1000, next_deal_ms=0)
 LANGUAGES = ("en", "zh")
+WIDTH = 80
 
 
 def told(name, language, deals=2):
@@ -69,7 +70,7 @@ def test_a_deal_reads_well():
     assert any("Trump is" in line and "declarer:" in line for line in plain)
     chinese = [line.plain for line in told("classic-2d", "zh", 1)]
     assert "  您 East · 下家 South · 对家 West · 上家 North" in chinese
-    assert any(line.startswith("── 第 1 局 · 打 2 · 级别 2 : 2 ──") for line in chinese)
+    assert any(line.startswith("── 第 1 局 · 打 2 · 级数 2 : 2 ──") for line in chinese)
     assert not any("Trump" in line for line in chinese)
 
 
@@ -86,6 +87,41 @@ def test_trumps_come_first_and_playable_cards_are_marked():
     styles = {str(span.style) for line in lines for span in line.spans}
     assert styles == {"dim", "bold green underline"}
     assert faces.text(hand).plain == "BJ ♥2 ♦2 ♥A5 ♠A3 ♣99 ♦10"
+
+
+def test_cards_of_two_suits_are_told_apart():
+    hearts = Faces(preset("classic-2d"), 0, 1, "en")
+    assert hearts.text(parse_cards(["S2", "S7", "S3"])).plain == "♠2 ♠73"
+    assert hearts.text(parse_cards(["H2", "H9"])).plain == "♥2 ♥9"
+
+
+def test_lines_are_as_wide_as_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    faces = Faces(preset("classic-2d"), 0, 1, "en")
+    plays = [parse_cards([card, card]) for card in ("S3", "S4", "S5", "SA", "C9", "D9", "H9")]
+    assert len(listed(faces, plays)) == 2
+    assert max(line.cell_len for line in [*listed(faces, plays), *paragraph(tell("en", "help"))]) <= 40
+
+
+def test_long_names_keep_their_column():
+    rules = preset("classic-2d")
+    table = open_local(rules, SeededEntropy("x"), PACE)
+    state = evolve(None, table.commits[0])
+    long = "Brave Heron 247 and Co."
+    chronicle = Chronicle(begin(view(state, 1, 0), rules), {"west": long, "south": "S"}, "en")
+    lines = [chronicle._play_line(seat, faces_text("SA")).plain for seat in range(4)]
+    assert len({line.index("♠A") for line in lines}) == 1
+    assert any(f"{long} ♠A" in line for line in lines)
+
+
+def faces_text(card):
+    return Faces(preset("classic-2d"), 0, 1, "en").text(parse_cards([card]))
+
+
+def test_chinese_keeps_a_space_to_latin_names():
+    assert tell("zh", "kitty_taken", who="Bo") == "Bo 拿底牌"
+    assert tell("zh", "kitty_taken", who="小明") == "小明拿底牌"
+    assert tell("zh", "signed_in", name="小明2号") == "已登录：小明2号。"
 
 
 def test_plays_are_numbered():
@@ -120,7 +156,7 @@ def test_a_room(language):
         assert "seat 3  (free)" in plain
         assert "without a seat: Cid" in plain
     else:
-        assert "0 号座  安娜 (房主, 您)" in plain
+        assert "0 号座  安娜（房主、您）" in plain
     assert "shengji play --join AB3DE9" in plain
 
 

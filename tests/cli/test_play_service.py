@@ -170,6 +170,40 @@ async def test_killed_in_the_middle_and_going_on(house):
     assert len(house.lobby.players) == 1
 
 
+async def test_the_server_plays_on_for_whom_it_shall_while_they_are_away(house):
+    async with house.player(*ONE_DEAL) as ann:
+        ann.type("auto")
+        await ann.until("The server plays for you")
+        await ann.until("trick to")
+        ann.type("quit")
+        await ann.until("Leave for good?")
+        await ann.until("trick to")
+        ann.process.send_signal(signal.SIGKILL)
+        await ann.process.wait()
+    async with house.player() as ann:
+        seen = await ann.until("The server plays for you")
+        assert "You are still at a table" in seen
+        ann.type("auto")
+        assert "You play yourself again" in await ann.until("Type cards or a number")
+
+
+async def test_a_room_tells_what_is_played_and_what_cannot_be_done(house):
+    async with house.player("--create", "--stake", "5", *ONE_DEAL) as ann:
+        await ann.until("Invite code")
+        assert "deals=1" in ann.seen
+        assert "stake: 5 chips" in ann.seen
+        ann.type("seat 9")
+        await ann.until("Seats are 0, 1, 2 and 3")
+        ann.type("rules")
+        await ann.until("Cards and seats")
+        ann.type("bots")
+        await ann.until("bot, normal")
+        ann.type("bots easy")
+        await ann.until("bot, easy")
+        ann.type("bots hard")
+        await ann.until("“hard” is neither")
+
+
 async def test_refusals_are_explained(house):
     async with house.player(*ONE_DEAL) as ann:
         await ann.until("Your declaration")
@@ -184,7 +218,8 @@ async def test_a_match_by_ticket(house):
     async with house.player("--match", "--preset", "classic-1d", "--guest") as ann:
         ann.type("auto")
         seen = await ann.until("Play again")
-        assert "Looking for opponents (1 waiting)" in seen
+        assert "Looking for opponents (1 waiting, four are needed)" in seen
+        assert "--bots-after 30" in seen
         assert "nothing is kept" in seen
 
 

@@ -108,7 +108,7 @@ def test_a_seed_is_played_once_in_a_folder(demos):
     folder, _ = demos[1]
     again = run(*DEMO, "--data", str(folder))
     assert again.returncode == 1
-    assert "this folder holds the match of this --seed already" in again.stderr
+    assert "this folder holds this --seed's match already" in again.stderr
     assert "Traceback" not in again.stderr
 
 

@@ -114,7 +114,11 @@ def test_who_came_later_need_not_wait_as_long_for_bots():
 
 
 def test_an_older_ticket_whose_wait_for_bots_goes_on_is_left_waiting():
-    waiting = [ticket("a", 20, bots_after_s=60), ticket("b", 15, bots_after_s=15), ticket("c", 1, bots_after_s=9)]
+    waiting = [
+        ticket("a", 20, bots_after_s=60),
+        ticket("b", 15, bots_after_s=15),
+        ticket("c", 1, bots_after_s=9),
+    ]
     assert ids(match(waiting, NOW)) == [("b", "c")]
 
 

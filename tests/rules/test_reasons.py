@@ -34,7 +34,7 @@ def test_cards_and_shapes_are_told_as_people_read_them():
     assert (
         message(Reason.MUST_FOLLOW_SHAPE, "zh", owed="2x3, 2") == "要跟牌型：您手里有，须跟出 三连对、对子。"
     )
-    assert message(Reason.MUST_FOLLOW_SHAPE, owed="3x2").endswith("play tractor of 2 triples.")
+    assert message(Reason.MUST_FOLLOW_SHAPE, owed="3x2").endswith("play a tractor of 2 triples.")
     assert message(Reason.MUST_FOLLOW_SHAPE, owed="2x").endswith("play 2x.")
 
 

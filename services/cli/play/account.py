@@ -28,7 +28,7 @@ from services.pb.lobby.v1.room_service_pb2_grpc import RoomServiceStub
 from services.pb.table.v1.reason_pb2 import Owed
 from services.pb.table.v1.table_service_pb2 import RenewWatchRequest
 from services.pb.table.v1.table_service_pb2_grpc import TableServiceStub
-from services.rules.shown import Language, shape_text
+from services.rules.shown import Language, owed_text
 
 _DETAILS: Final = "grpc-status-details-bin"
 _TIMEOUT_S: Final = 10.0
@@ -77,8 +77,7 @@ class Refused(Exception):
                 self.retry_s = retry.retry_delay.ToTimedelta().total_seconds()
             elif detail.Unpack(owed):
                 groups = [group for component in owed.components for group in component.groups]
-                named = [shape_text(group.width, group.length, language) for group in groups]
-                self.owed = ("、" if language == "zh" else ", ").join(named)
+                self.owed = owed_text([(group.width, group.length) for group in groups], language)
 
 
 class Account:

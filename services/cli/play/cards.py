@@ -7,12 +7,12 @@ from typing import Final
 from rich.text import Text
 
 from engine_ext.codes import LITTLE_JOKER, NO_TRUMP, TRUMP
+from services.cli.columns import screen_width
 from services.cli.play.texts import tell
 from services.rules.cards import RANK_LETTERS, SUIT_LETTERS, card_text
 from services.rules.options import RuleSet
 from services.rules.shown import SUIT_MARKS, Language, cards_text
 
-WIDTH: Final = 80
 _STYLES: Final = ("bold", "bold red", "bold green", "bold blue")
 _JOKER_STYLE: Final = "bold magenta"
 _LABEL: Final = 8
@@ -26,6 +26,7 @@ class Faces:
     def __init__(self, rules: RuleSet, level: int, trump: int | None, language: Language) -> None:
         self._rules = rules
         self._trump = trump
+        self._level = level
         self._order = rules.engine().order(level, NO_TRUMP if trump is None else trump)
         self.language: Language = language
 
@@ -50,13 +51,19 @@ class Faces:
         return bytes(ordered)
 
     def text(self, cards: bytes) -> Text:
-        """Cards in a row."""
+        """Cards in a row; the suit's mark again where a level card ends, or trumps do: ``♠2 ♠73``."""
         text = Text()
-        for style, run in groupby(self.sorted(cards), key=_style):
+        for (style, _, _), run in groupby(self.sorted(cards), key=self._kind):
             told = cards_text([card_text(card) for card in run], self.language)
             text.append(" " if text else "")
             text.append(told, style)
         return text
+
+    def _kind(self, card: int) -> tuple[str, int, bool]:
+        """What cards that may share a mark have in common."""
+        rank = card % 13
+        permanent = rank == self._level or (rank == 0 and self._rules.permanent_twos)
+        return _style(card), self._order.suit(card), permanent and card < LITTLE_JOKER
 
     def hand(self, cards: bytes, playable: Collection[int] | None = None) -> list[Text]:
         """A hand, one line (or more) for each effective suit.
@@ -76,7 +83,7 @@ class Faces:
         last = -1
         for card in cards:
             told = _short(card, last, self.language)
-            if lines[-1].cell_len + len(told) + 2 > WIDTH:
+            if lines[-1].cell_len + len(told) + 2 > screen_width():
                 lines.append(Text(" " * (_LABEL + 2)))
                 told = _short(card, -1, self.language)
             lines[-1].append(" ")

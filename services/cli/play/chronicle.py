@@ -6,7 +6,8 @@ from typing import Any, Final
 from rich.cells import cell_len
 from rich.text import Text
 
-from services.cli.play.cards import WIDTH, Faces
+from services.cli.columns import screen_width
+from services.cli.play.cards import Faces
 from services.cli.play.model import Game
 from services.cli.play.texts import tell
 from services.game.wire import cards_from_wire, level_from_wire, trump_from_wire
@@ -17,6 +18,7 @@ from services.rules.shown import Language, rank_text
 PLACES: Final = ("you", "right", "partner", "left")
 """Seats as seen from the player, in turn order: anticlockwise, so the next one sits to the right."""
 _NAME_WIDTH: Final = 14
+"""Cells of the column of names, unless one at the table is longer."""
 
 
 def who(game: Game, names: Mapping[str, str], seat: int, language: Language) -> str:
@@ -32,7 +34,7 @@ def who(game: Game, names: Mapping[str, str], seat: int, language: Language) -> 
 
 def heading(title: str) -> Text:
     """A line across the screen with a title."""
-    return Text(f"── {title} " + "─" * max(0, WIDTH - cell_len(title) - 4), style="cyan")
+    return Text(f"── {title} " + "─" * max(0, screen_width() - cell_len(title) - 4), style="cyan")
 
 
 class Chronicle:
@@ -66,7 +68,7 @@ class Chronicle:
             lines += self._deal_heading(view.deal, view.level, view.levels)
             if view.trump:
                 lines.append(
-                    self._line("trump_is", trump=self.faces.trump_text(), who=self.who(view.declarer))
+                    self._line("trump_is", trump=self.faces.trump_text(), who=self.named(view.declarer))
                 )
             elif view.HasField("standing"):
                 lines += self._on_declared(view.standing)
@@ -89,6 +91,10 @@ class Chronicle:
     def who(self, seat: int) -> str:
         """What a seat is called."""
         return who(self.game, self._names, seat, self.language)
+
+    def named(self, seat: int) -> str:
+        """What a seat is called within a sentence."""
+        return self._say("you_within") if seat == self.game.me else self.who(seat)
 
     def _labelled(self, seat: int) -> str:
         place, name = tell(self.language, PLACES[(seat - self.game.me) % 4]), self.who(seat)
@@ -122,70 +128,73 @@ class Chronicle:
     def _play_line(self, seat: int, cards: Text, winner: bool = False) -> Text:
         line = Text(f"  {'→' if winner else ' '} ")
         line.append(self.who(seat), "reverse" if seat == self.game.me else "bold")
-        line.append(" " * max(1, _NAME_WIDTH - cell_len(self.who(seat))))
+        line.append(" " * (self._name_width() - cell_len(self.who(seat))))
         return line.append_text(cards)
+
+    def _name_width(self) -> int:
+        return max(_NAME_WIDTH, *(cell_len(self.who(seat)) + 1 for seat in range(len(PLACES))))
 
     # One method an event that a player wants to read.
 
     def _on_seat_left(self, event: pb.SeatLeft) -> list[Text]:
-        return [self._line("escaped" if event.escaped else "left_seat", who=self.who(event.seat))]
+        return [self._line("escaped" if event.escaped else "left_seat", who=self.named(event.seat))]
 
     def _on_deal_started(self, event: pb.DealStarted) -> list[Text]:
         self._last_level = level_from_wire(event.level)
         self.faces = Faces(self.game.rules, self._last_level, None, self.language)
         lines = self._deal_heading(event.deal, event.level, event.levels)
         if event.HasField("declarer"):
-            lines.append(self._line("holder", who=self.who(event.declarer)))
-        return [*lines, self._line("draw_first", who=self.who(event.first_drawer))]
+            lines.append(self._line("holder", who=self.named(event.declarer)))
+        return [*lines, self._line("draw_first", who=self.named(event.first_drawer))]
 
     def _on_declared(self, event: pb.Declared) -> list[Text]:
         if not event.cards:
-            return [self._line("declared_sealed", who=self.who(event.seat), count=event.count)]
-        return [self._with_cards("declared", event.cards, "bold", who=self.who(event.seat))]
+            return [self._line("declared_sealed", who=self.named(event.seat), count=event.count)]
+        return [self._with_cards("declared", event.cards, "bold", who=self.named(event.seat))]
 
     def _on_declaring_closed(self, event: pb.DeclaringClosed) -> list[Text]:
-        lines = [self._with_cards("declared", each.cards, who=self.who(each.seat)) for each in event.opened]
+        lines = [self._with_cards("declared", each.cards, who=self.named(each.seat)) for each in event.opened]
         self.faces = Faces(self.game.rules, self._last_level, trump_from_wire(event.trump), self.language)
         if event.turned_card:
             card = self.faces.text(cards_from_wire([event.turned_card])).plain
             lines.append(self._line("turned", place=event.turned_place, card=card))
-        who_declares = self.who(event.declarer)
+        who_declares = self.named(event.declarer)
         return [*lines, self._line("trump_is", "bold", trump=self.faces.trump_text(), who=who_declares)]
 
     def _on_kitty_taken(self, event: pb.KittyTaken) -> list[Text]:
-        line = self._line("kitty_taken", who=self.who(event.seat))
+        line = self._line("kitty_taken", who=self.named(event.seat))
         if event.cards:
-            line.append(": ").append_text(self.faces.text(cards_from_wire(event.cards)))
+            line.append(self._say("colon")).append_text(self.faces.text(cards_from_wire(event.cards)))
         return [line]
 
     def _on_buried(self, event: pb.Buried) -> list[Text]:
-        line = self._line("buried", who=self.who(event.seat))
+        line = self._line("buried", who=self.named(event.seat))
         if event.cards:
-            line.append(": ").append_text(self.faces.text(cards_from_wire(event.cards)))
+            line.append(self._say("colon")).append_text(self.faces.text(cards_from_wire(event.cards)))
         return [line, Text("")]
 
     def _on_mutiny_called(self, event: pb.MutinyCalled) -> list[Text]:
-        return [self._with_cards("mutinied", event.cards, "bold", who=self.who(event.seat))]
+        return [self._with_cards("mutinied", event.cards, "bold", who=self.named(event.seat))]
 
     def _on_countered(self, event: pb.Countered) -> list[Text]:
         self.faces = Faces(self.game.rules, self._last_level, trump_from_wire(event.trump), self.language)
         trump = self.faces.trump_text()
-        return [self._with_cards("countered", event.cards, "bold", who=self.who(event.seat), trump=trump)]
+        return [self._with_cards("countered", event.cards, "bold", who=self.named(event.seat), trump=trump)]
 
     def _on_turn_expired(self, event: pb.TurnExpired) -> list[Text]:
-        return [self._line("expired", "italic", who=self.who(event.seat))]
+        return [self._line("expired", "italic", who=self.named(event.seat))]
 
     def _on_auto_play_set(self, event: pb.AutoPlaySet) -> list[Text]:
         if event.seat == self.game.me:
             key = "auto_me_off" if not event.on else "auto_me_on" if event.by_player else "auto_me_away"
             return [self._line(key, "italic")]
-        return [self._line("auto_on" if event.on else "auto_off", "italic", who=self.who(event.seat))]
+        return [self._line("auto_on" if event.on else "auto_off", "italic", who=self.named(event.seat))]
 
     def _on_time_given(self, _: pb.TimeGiven) -> list[Text]:
         return [self._line("time_given", "italic")]
 
     def _on_throw_refused(self, event: pb.ThrowRefused) -> list[Text]:
-        return [self._with_cards("throw_refused", event.cards, "italic", who=self.who(event.seat))]
+        return [self._with_cards("throw_refused", event.cards, "italic", who=self.named(event.seat))]
 
     def _on_cards_played(self, event: pb.CardsPlayed) -> list[Text]:
         shown = self.faces.text(cards_from_wire(event.cards))
@@ -193,14 +202,14 @@ class Chronicle:
             attempted = self.faces.text(cards_from_wire(event.attempted)).plain
             told = [self._say("throw_failed", cards=attempted)]
             if event.blocked_by:
-                names = ", ".join(self.who(seat) for seat in event.blocked_by)
+                names = self._say("comma").join(self.named(seat) for seat in event.blocked_by)
                 told.append(self._say("blocked_by", who=names))
-            shown.append(f" ({', '.join(told)})", "italic")
+            shown.append(self._say("remark", told=self._say("comma").join(told)), "italic")
         return [self._play_line(event.seat, shown)]
 
     def _on_trick_taken(self, event: pb.TrickTaken) -> list[Text]:
         told = self._say(
-            "trick_won", who=self.who(event.seat), points=event.points, total=event.attackers_points
+            "trick_won", who=self.named(event.seat), points=event.points, total=event.attackers_points
         )
         return [Text(f"  → {told}", style="dim"), Text("")]
 

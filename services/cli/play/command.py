@@ -41,9 +41,7 @@ def _readable(_: click.Context, option: click.Parameter, value: str | tuple[str,
 
 
 @click.command()
-@click.option(
-    "--create", "way", flag_value="create", help="Make a room for friends and show its invite code."
-)
+@click.option("--create", is_flag=True, help="Make a room for friends and show its invite code.")
 @click.option(
     "--join",
     "code",
@@ -52,7 +50,11 @@ def _readable(_: click.Context, option: click.Parameter, value: str | tuple[str,
     callback=_readable,
     help="Go to a friend's room by its invite code.",
 )
-@click.option("--match", "way", flag_value="match", help="Look for opponents of about your strength.")
+@click.option(
+    "--match",
+    is_flag=True,
+    help="Look for opponents of about your strength; four are needed unless --bots-after.",
+)
 @click.option(
     "--preset",
     type=click.Choice(PRESET_NAMES),
@@ -76,7 +78,7 @@ def _readable(_: click.Context, option: click.Parameter, value: str | tuple[str,
     "--bots-after",
     type=click.IntRange(0, 600),
     default=0,
-    help="With --match: bots fill in after so many seconds [never].",
+    help="With --match: bots fill in so many seconds after the first of a group began to look [never].",
 )
 @click.option(
     "--profile",
@@ -100,8 +102,9 @@ def _readable(_: click.Context, option: click.Parameter, value: str | tuple[str,
     help="Certificates (PEM) to trust [no TLS on this machine, the usual ones elsewhere].",
 )
 def play(
-    way: str | None,
+    create: bool,
     code: str,
+    match: bool,
     preset: str,
     options: tuple[str, ...],
     stake: int,
@@ -122,11 +125,11 @@ def play(
 
     A house must be running: `shengji up` on this machine, or one named with --lobby and --table.
     """
-    if sum([bool(way), bool(code)]) > 1:
+    if create + bool(code) + match > 1:
         raise click.UsageError("--create, --join and --match exclude each other")
     language = lang or locale_language(os.environ)
     wish = Wish(
-        way="join" if code else way or "bots",
+        way="join" if code else "create" if create else "match" if match else "bots",
         preset=preset,
         options=_options(options),
         stake=stake,
@@ -149,7 +152,7 @@ def play(
         detail = refused.text if refused.reason else tell(language, gone, detail=refused.text, lobby=lobby)
         raise click.ClickException(detail) from None
     except KeyboardInterrupt:
-        click.echo(tell(language, "leaving"))
+        click.echo(tell(language, "leaving_guest" if guest else "leaving"))
 
 
 def _options(given: Sequence[str]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from services.cli.play.account import Account, Refused
-from services.cli.play.rooms import VERBS, Wish, fulfil, member_named, obey
+from services.cli.play.rooms import VERBS, NoSuchSeat, Wish, fulfil, member_named, obey, rules_of
 from services.cli.play.screen import invitation, names_of, paragraph, room_lines
 from services.cli.play.seat import Seat, refusal
 from services.cli.play.streams import Happening, Line, Queue, Stayed, Trouble, Watched, WatchOver, stay, watch
@@ -23,6 +23,7 @@ from services.pb.lobby.v1.room_service_pb2 import LeaveRoomRequest, PlayAgainReq
 _AGAIN_TRIES: Final = 20
 """Half seconds until the lobby has heard of the match's end."""
 _ANYWHERE: Final = frozenset({"help", "say", "mute", "auto", "quit"})
+_SEAT_USAGE: Final = "seat 2 · swap 1 2 · bots easy 3"
 _YES_OR_NO: Final = frozenset({"yes", "no", "again", "leave", "quit"})
 
 
@@ -87,6 +88,8 @@ class Loop:
             self._say("resumed_ticket")
         elif where.room_id:
             self._say("resumed_room")
+            if where.room.code and where.room.state == RoomState.ROOM_STATE_OPEN:
+                self._terminal.show(invitation(where.room, self._account.language))
         else:
             return False
         self._locate(where)
@@ -96,8 +99,9 @@ class Loop:
         if isinstance(at, Room):
             self._enter(at)
         else:
-            self._ticket_id = at.ticket_id
+            self._ticket_id, self._waiting = at.ticket_id, at.waiting
             self._say("searching", waiting=at.waiting)
+            self._say("bots_after" if at.bots_after_s else "no_bots_after", seconds=at.bots_after_s)
 
     @asynccontextmanager
     async def _background(self, work: Coroutine[Any, Any, None]) -> Any:
@@ -295,29 +299,35 @@ class Loop:
             elif self._room is not None and word.verb == "leave":
                 await self._go()
             elif self._room is not None and word.verb in VERBS:
-                self._enter(await obey(self._account, self._room, word))
+                await self._in_room(self._room, word)
             elif word.verb != "enter":
-                self._say("not_now")
+                self._say("search_help" if self._ticket_id else "not_now")
         except Mistyped as wrong:
             self._say("mistyped", text=str(wrong))
+        except NoSuchSeat:
+            self._say("no_seat", usage=_SEAT_USAGE)
         except NoSuchName as wrong:
             self._say("no_member", name=str(wrong))
         except Refused as refused:
             self._terminal.show(refusal(refused, self._account.language))
 
+    async def _in_room(self, room: Room, word: Word) -> None:
+        if word.verb == "rules":
+            self._terminal.show(await rules_of(self._account, room))
+            return
+        after = await obey(self._account, room, word)
+        if after.version == room.version:
+            self._room_shown = (
+                *self._room_shown[:4],
+                None,
+            )  # nothing has changed; what was asked for is shown again
+        self._enter(after)
+
     async def _anywhere(self, word: Word) -> None:
         told = " ".join(word.rest)
         match word.verb:
             case "help":
-                at_table = self._seat is not None and not self._seat.over
-                key = (
-                    "help"
-                    if at_table or self._room is None
-                    else "host_help"
-                    if self._am_host
-                    else "room_help"
-                )
-                self._say(key)
+                self._say(self._help_key())
             case "auto":
                 self._auto = not (self._auto if self._seat is None else self._seat.auto)
                 self._say("auto_me_on" if self._auto else "auto_me_off")
@@ -336,6 +346,15 @@ class Loop:
                 await self._go()
             case _:
                 self._say("not_now")
+
+    def _help_key(self) -> str:
+        if self._seat is not None and not self._seat.over:
+            return "help"
+        if self._ticket_id:
+            return "search_help"
+        if self._room is None:
+            return "help"
+        return "host_help" if self._am_host else "room_help"
 
     async def _answered(self, word: Word) -> None:
         """An answer to the question that is open."""
@@ -384,7 +403,7 @@ class Loop:
         self._done = True
 
     def _stop(self) -> None:
-        self._say("leaving")
+        self._say("leaving_guest" if self._account.guest else "leaving")
         self._done = True
 
     def _say(self, key: str, **values: object) -> None:

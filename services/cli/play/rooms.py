@@ -5,20 +5,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rich.text import Text
+
 from services.cli.play.account import Account, Refused
+from services.cli.play.sheets import sheet_lines
 from services.cli.play.words import Mistyped, NoSuchName, Word
 from services.pb.event.v1.event_pb2 import Difficulty, RuleOption
 from services.pb.lobby.v1 import room_service_pb2 as pb
 from services.pb.lobby.v1.match_service_pb2 import CreateTicketRequest, Ticket
 from services.pb.lobby.v1.room_pb2 import Room, RoomPlan
+from services.pb.table.v1.table_service_pb2 import GetRulesRequest
 
 DIFFICULTIES: Final = {
     "easy": Difficulty.DIFFICULTY_EASY,
     "normal": Difficulty.DIFFICULTY_NORMAL,
-    "hard": Difficulty.DIFFICULTY_HARD,
 }
-VERBS: Final = frozenset({"start", "seat", "swap", "kick", "host", "stand", "bots", "code", "leave"})
+VERBS: Final = frozenset({"start", "seat", "swap", "kick", "host", "stand", "bots", "code", "rules", "leave"})
 """What may be typed in a room."""
+
+
+class NoSuchSeat(Exception):
+    """A seat is none of 0 to 3, or there are too few or too many of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +112,17 @@ async def _join(account: Account, code: str) -> Room:
     return room
 
 
+async def rules_of(account: Account, room: Room) -> list[Text]:
+    """The rules that a room plays, in words.
+
+    Raises:
+        Refused: they cannot be had.
+    """
+    language = account.language
+    request = GetRulesRequest(preset=room.plan.preset, overrides=room.plan.overrides, language=language)
+    return sheet_lines((await account.call(account.table.GetRules, request)).sheet)
+
+
 def member_named(room: Room, name: str) -> str:
     """The id of a member by name, in any case, as far as it must be typed.
 
@@ -125,6 +143,7 @@ async def obey(account: Account, room: Room, word: Word) -> Room:
     Raises:
         Refused: it cannot be done.
         Mistyped: a word behind the verb means nothing.
+        NoSuchSeat: the words behind the verb are no seats.
         NoSuchName: nobody is called so.
     """
     room_id, rest = room.room_id, word.rest
@@ -150,7 +169,7 @@ async def obey(account: Account, room: Room, word: Word) -> Room:
             request__ = pb.HandOverRequest(room_id=room_id, player_id=member_named(room, " ".join(rest)))
             answer = await account.call(rooms.HandOver, request__)
         case "bots":
-            answer = await account.call(rooms.SetBots, _bots(room_id, rest))
+            return await _set_bots(account, room, rest)
         case _:
             raise Mistyped(word.verb)
     changed: Room = answer.room
@@ -159,12 +178,25 @@ async def obey(account: Account, room: Room, word: Word) -> Room:
 
 def _seats(words: Sequence[str], count: int) -> list[int]:
     if len(words) != count or not all(word in {"0", "1", "2", "3"} for word in words):
-        raise Mistyped(" ".join(words) or "seat")
+        raise NoSuchSeat
     return [int(word) for word in words]
 
 
+async def _set_bots(account: Account, room: Room, words: Sequence[str]) -> Room:
+    """Bots on the seats asked for; without a seat on all free ones, and those that sit become as strong."""
+    request = _bots(room.room_id, words)
+    answer = await account.call(account.rooms.SetBots, request)
+    if request.difficulty and not request.HasField("seat"):
+        for number, seat in enumerate(answer.room.seats):
+            if seat.difficulty and seat.difficulty != request.difficulty:
+                request.seat = number
+                answer = await account.call(account.rooms.SetBots, request)
+    changed: Room = answer.room
+    return changed
+
+
 def _bots(room_id: str, words: Sequence[str]) -> pb.SetBotsRequest:
-    """``bots``, ``bots easy``, ``bots off``, ``bots hard 2``."""
+    """``bots``, ``bots easy``, ``bots off``, ``bots easy 2``."""
     strength = words[0].lower() if words else "normal"
     if strength not in {*DIFFICULTIES, "off"}:
         raise Mistyped(words[0])

@@ -5,9 +5,9 @@ from typing import Final
 
 from rich.text import Text
 
-from services.cli.columns import wrap
+from services.cli.columns import screen_width, wrap
 from services.cli.play import offers
-from services.cli.play.cards import WIDTH, Faces
+from services.cli.play.cards import Faces
 from services.cli.play.chronicle import Chronicle, heading
 from services.cli.play.model import DEALT, Game
 from services.cli.play.texts import tell
@@ -31,7 +31,7 @@ LISTED: Final = 9
 
 def paragraph(text: str) -> list[Text]:
     """A text in lines of the screen."""
-    return [Text(line) for line in wrap(text, WIDTH, "  ", "  ")]
+    return [Text(line) for line in wrap(text, screen_width(), "  ", "  ")]
 
 
 def choices(chronicle: Chronicle, plays: Sequence[bytes], *, complete: bool) -> list[Text]:
@@ -93,7 +93,7 @@ def listed(faces: Faces, plays: Sequence[bytes]) -> list[Text]:
     lines = [Text(" ")]
     for number, play in enumerate(plays, 1):
         item = Text().append(f" {number} ", "dim").append_text(faces.text(play)).append("  ")
-        if lines[-1].cell_len + item.cell_len > WIDTH and lines[-1].cell_len > 1:
+        if lines[-1].cell_len + item.cell_len > screen_width() and lines[-1].cell_len > 1:
             lines.append(Text(" "))
         lines[-1].append_text(item)
     for line in lines:
@@ -114,7 +114,13 @@ def below(chronicle: Chronicle, seconds: float | None) -> str:
         hand = "\n".join(line.plain for line in chronicle.faces.hand(game.hand))
         return f"{hand}\n {view.drawn}/{game.rules.hand_size}"
     if view.to_act:
-        told.append(tell(language, "turn_of", who=", ".join(chronicle.who(seat) for seat in view.to_act)))
+        told.append(
+            tell(
+                language,
+                "turn_of",
+                who=tell(language, "comma").join(chronicle.named(seat) for seat in view.to_act),
+            )
+        )
     if seconds is not None and view.to_act:
         told.append(tell(language, "clock", seconds=max(0, round(seconds))))
     return " " + " · ".join(told)
@@ -167,7 +173,7 @@ def invitation(room: Room, language: Language) -> list[Text]:
 def room_lines(room: Room, me: str, language: Language, *, explained: bool = True) -> list[Text]:
     """Who is in a room and where they sit; explained: and what may be typed."""
     names = {member.player_id: member for member in room.members}
-    lines = [heading(f"{tell(language, 'room')} · {room.plan.preset}")]
+    lines = [heading(f"{tell(language, 'room')} · {room.plan.preset}"), *_plan_lines(room, language)]
 
     def person(player_id: str) -> str:
         member = names.get(player_id)
@@ -175,7 +181,7 @@ def room_lines(room: Room, me: str, language: Language, *, explained: bool = Tru
         marks += [tell(language, "you_mark")] if player_id == me else []
         marks += [] if member is None or member.online else [tell(language, "offline")]
         name = member.name if member else player_id
-        return f"{name} ({', '.join(marks)})" if marks else name
+        return name + tell(language, "remark", told=tell(language, "comma").join(marks)) if marks else name
 
     for number, seat in enumerate(room.seats):
         if seat.player_id:
@@ -188,10 +194,21 @@ def room_lines(room: Room, me: str, language: Language, *, explained: bool = Tru
     seated = {seat.player_id for seat in room.seats}
     others = [person(member.player_id) for member in room.members if member.player_id not in seated]
     if others:
-        lines += paragraph(tell(language, "standing_people", names=", ".join(others)))
+        lines += paragraph(tell(language, "standing_people", names=tell(language, "comma").join(others)))
     if explained and room.state == RoomState.ROOM_STATE_OPEN:
         lines += paragraph(tell(language, "partners"))
         lines += paragraph(tell(language, "host_help" if room.host_id == me else "room_help"))
+    return lines
+
+
+def _plan_lines(room: Room, language: Language) -> list[Text]:
+    """What is played for, and by which rules other than the preset's."""
+    lines = []
+    if room.plan.overrides:
+        options = " · ".join(f"{option.name}={option.value}" for option in room.plan.overrides)
+        lines += paragraph(tell(language, "plan_options", options=options))
+    if room.plan.stake:
+        lines += paragraph(tell(language, "plan_stake", stake=room.plan.stake))
     return lines
 
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len
 from rich.text import Text
 
-from services.cli.columns import pad, wrap
-from services.cli.play.cards import WIDTH
+from services.cli.columns import pad, screen_width, wrap
 from services.game.wire import cards_from_wire
 from services.pb.table.v1.rule_sheet_pb2 import RuleExample, RuleParagraph, RuleSheet
 from services.rules.cards import card_texts
@@ -30,12 +29,14 @@ def _lines(sheet: RuleSheet) -> Iterator[tuple[bool, str]]:
 
 
 def _paragraph(paragraph: RuleParagraph) -> Iterator[str]:
-    yield from wrap(paragraph.text, WIDTH, "  ", "  ")
+    yield from wrap(paragraph.text, screen_width(), "  ", "  ")
     for number, step in enumerate(paragraph.steps, 1):
-        yield from wrap(step, WIDTH, f"    {number:>2}. ", " " * 8)
+        yield from wrap(step, screen_width(), f"    {number:>2}. ", " " * 8)
     column = max((cell_len(row.cells[0]) for row in paragraph.table), default=0)
     for row in paragraph.table:
-        yield from wrap("  ".join(row.cells[1:]), WIDTH, f"    {pad(row.cells[0], column)}  ", "      ")
+        yield from wrap(
+            "  ".join(row.cells[1:]), screen_width(), f"    {pad(row.cells[0], column)}  ", "      "
+        )
 
 
 def _example(example: RuleExample, language: Language) -> list[str]:
@@ -44,4 +45,4 @@ def _example(example: RuleExample, language: Language) -> list[str]:
         for hand in example.hands
     ]
     told = f"({example.setting}) {('；' if language == 'zh' else '; ').join(hands)} → {example.text}"
-    return wrap(told, WIDTH, "    · ", "      ")
+    return wrap(told, screen_width(), "    · ", "      ")

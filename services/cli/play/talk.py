@@ -20,6 +20,7 @@ class Talk:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._phrases: dict[str, Phrase] = {}
+        self._muted: set[str] = set()
 
     async def say(self, phrase_id: str) -> list[Text]:
         """Say a phrase; without one, the lines that list them.
@@ -41,13 +42,15 @@ class Talk:
         return paragraph(tell(self._account.language, "said", who=speaker, phrase=text))
 
     async def mute(self, player_id: str, name: str) -> list[Text]:
-        """No longer hear somebody.
+        """No longer hear somebody, or hear them again who were muted here before.
 
         Raises:
             Refused: they cannot be muted.
         """
-        await self._account.call(self._account.presence.Mute, MuteRequest(player_id=player_id, muted=True))
-        return paragraph(tell(self._account.language, "muted", who=name))
+        muted = player_id not in self._muted
+        await self._account.call(self._account.presence.Mute, MuteRequest(player_id=player_id, muted=muted))
+        self._muted ^= {player_id}
+        return paragraph(tell(self._account.language, "muted" if muted else "unmuted", who=name))
 
     async def _known(self) -> dict[str, Phrase]:
         if not self._phrases:

@@ -12,7 +12,6 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 from rich.text import Text
 
-from services.cli.play.cards import WIDTH
 from services.cli.play.streams import Line, Queue
 
 
@@ -28,18 +27,16 @@ class Terminal:
         # Either may be closed, and what comes from a pipe may be anything: nothing of that ends a game.
         here = [stream for stream in (sys.stdin, sys.stdout) if stream is not None]
         self.interactive = len(here) == 2 and all(stream.isatty() for stream in here)
-        for stream in here:
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="replace")
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(errors="replace")
         self.below: Callable[[], str] = str
         self._queue = queue
-        there = Console()
-        self._console = Console(width=min(there.width, WIDTH) if there.is_terminal else WIDTH)
+        self._console = Console()
 
     def show(self, lines: Iterable[Text]) -> None:
         """Print lines."""
         for line in lines:
-            self._console.print(line, overflow="fold", highlight=False)
+            self._console.print(line, overflow="fold", soft_wrap=not self.interactive, highlight=False)
         if sys.stdout is not None:
             sys.stdout.flush()
 

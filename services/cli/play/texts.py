@@ -1,5 +1,7 @@
 """Everything that `shengji play` says, in English and Chinese, in one table. Pure."""
 
+from collections.abc import Mapping
+from string import Formatter
 from typing import Final
 
 from services.rules.shown import Language
@@ -8,8 +10,8 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     # Signing in and the way back
     "signed_in": ("Signed in as {name}.", "已登录：{name}。"),
     "founded": (
-        "Welcome, {name}. This machine remembers you (profile {profile}).",
-        "欢迎，{name}。本机会记住您（档案 {profile}）。",
+        "Welcome, {name}. From now on this machine remembers you (profile {profile}).",
+        "欢迎，{name}。从现在起本机会记住您（档案 {profile}）。",
     ),
     "guest": (
         "Welcome, {name}. You are a guest: nothing is kept.",
@@ -21,6 +23,10 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "leaving": (
         "Nothing is lost: `shengji play` goes on here.",
         "什么都不会丢：再运行 `shengji play` 即可接着打。",
+    ),
+    "leaving_guest": (
+        "Goodbye. Nobody can go on as this guest; the server plays on in its place.",
+        "再见。游客的身份不保留，无法接着打；座位由系统代打。",
     ),
     "lost": ("Connection lost; trying again…", "连接断开，正在重连……"),
     "back": ("Connected again.", "已重新连上。"),
@@ -43,34 +49,52 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "seat_row": ("seat {seat}  {who}", "{seat} 号座  {who}"),
     "seat_free": ("(free)", "（空）"),
     "seat_bot": ("bot, {difficulty}", "电脑（{difficulty}）"),
-    "standing_people": ("without a seat: {names}", "没有座位：{names}"),
+    "standing_people": ("without a seat: {names}", "未入座：{names}"),
+    "plan_options": ("changed rules: {options}", "改动的规则：{options}"),
+    "plan_stake": ("stake: {stake} chips", "底注：{stake} 筹码"),
+    "no_seat": ("Seats are 0, 1, 2 and 3: {usage}.", "座位是 0、1、2、3：{usage}。"),
     "partners": ("seats 0 and 2 are partners, and so are 1 and 3", "0 和 2 号座是一家，1 和 3 号座是一家"),
     "host_mark": ("host", "房主"),
     "you_mark": ("you", "您"),
     "offline": ("offline", "不在线"),
     "host_help": (
-        "Commands: start · seat N · swap 1 2 · bots [easy|normal|hard|off] · kick NAME · host NAME · "
-        "say PHRASE · leave. `start` fills free seats with bots. Ctrl-C keeps the room for two minutes.",
-        "命令：start 开始 · seat N 换座 · swap 1 2 互换 · bots [easy|normal|hard|off] 电脑 · "
-        "kick 名字 · host 名字 · say 短语 · leave 离开。"
+        "Commands: start · seat N · stand · swap 1 2 · bots [easy|normal|off] [N] · kick NAME · host NAME · "
+        "code (a new one) · rules · say PHRASE · mute NAME · leave. "
+        "`start` fills free seats with bots. Ctrl-C keeps the room for two minutes.",
+        "命令：start 开始 · seat N 换座 · stand 站起 · swap 1 2 互换 · bots [easy|normal|off] [N] 电脑 · "
+        "kick 名字 · host 名字 · code 换邀请码 · rules 规则 · say 短语 · mute 名字 · leave 离开。"
         "start 会用电脑补满空座。Ctrl-C 退出后房间保留两分钟。",
     ),
     "room_help": (
-        "Waiting for the host to start. Commands: seat N · stand · say PHRASE · leave",
-        "等房主开始。命令：seat N 换座 · stand 站起 · say 短语 · leave 离开",
+        "Waiting for the host to start. Commands: seat N · stand · rules · say PHRASE · mute NAME · leave",
+        "等房主开始。命令：seat N 换座 · stand 站起 · rules 规则 · say 短语 · mute 名字 · leave 离开",
     ),
     "starting": ("The table is being set up…", "正在开桌……"),
     "start_failed": ("The table could not be set up: {reason}", "开不了桌：{reason}"),
     "room_ended": ("The room has ended.", "房间已结束。"),
     "kicked": ("You are no longer in the room.", "您已不在房间里。"),
     "searching": (
-        "Looking for opponents ({waiting} waiting); quit stops it.",
-        "正在找对手（{waiting} 人在等）；quit 停止。",
+        "Looking for opponents ({waiting} waiting, four are needed); quit stops it.",
+        "正在找对手（{waiting} 人在等，要凑齐四人）；quit 停止。",
+    ),
+    "bots_after": (
+        "Bots fill in {seconds} s after the first of you began to look.",
+        "最先来的人等满 {seconds} 秒后由电脑补位。",
+    ),
+    "no_bots_after": (
+        "Without --bots-after it goes on until four people have come: `shengji play --match --bots-after 30` "
+        "lets bots fill in after 30 s.",
+        "没有 --bots-after 就一直等到四个人；`shengji play --match --bots-after 30` 表示 30 秒后由电脑补位。",
+    ),
+    "search_help": (
+        "Still looking for opponents. quit stops it; Ctrl-C ends only this program.",
+        "还在找对手。quit 停止；Ctrl-C 只关本程序。",
     ),
     "found": ("Opponents found.", "找到对手了。"),
     "no_member": ("Nobody here is called {name}.", "这里没有叫 {name} 的人。"),
     # The table
     "you": ("You", "您"),
+    "you_within": ("you", "您"),
     "right": ("Right", "下家"),
     "partner": ("Partner", "对家"),
     "left": ("Left", "上家"),
@@ -84,11 +108,11 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "their_side": ("the others", "对方"),
     "deal_title": (
         "Deal {deal} · playing {level} · levels {ours} : {theirs}",
-        "第 {deal} 局 · 打 {level} · 级别 {ours} : {theirs}",
+        "第 {deal} 局 · 打 {level} · 级数 {ours} : {theirs}",
     ),
     "levels_note": ("your side : the others", "您方 : 对方"),
-    "holder": ("Declarer's place: {who}", "庄家位置：{who}"),
-    "draw_first": ("Drawing; {who} first.", "摸牌，{who}先摸。"),
+    "holder": ("Declarer's place: {who}", "坐庄：{who}"),
+    "draw_first": ("First to draw: {who}.", "摸牌，{who}先摸。"),
     "may_declare": ("You may declare: {offers}", "可以亮：{offers}"),
     "declared": ("Declared by {who}: {cards}", "{who}亮主：{cards}"),
     "declared_sealed": ("Declared by {who}: {count} cards, sealed", "{who}扣着亮了 {count} 张"),
@@ -108,12 +132,18 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "throw_failed": ("throw of {cards} failed", "甩 {cards} 失败"),
     "blocked_by": ("blocked by {who}", "被{who}拦下"),
     "trick": ("Trick {number}", "第 {number} 轮"),
-    "trick_won": ("trick to {who} +{points} · attackers {total}", "{who}得 {points} 分 · 闲家共 {total} 分"),
+    "trick_won": (
+        "trick to {who} +{points} · attackers {total}",
+        "{who}得 {points} 分 · 抓分方共 {total} 分",
+    ),
+    "comma": (", ", "、"),
+    "colon": (": ", "："),
+    "remark": (" ({told})", "（{told}）"),
     "kitty_points": ("Kitty {cards}: {points} points", "底牌 {cards}：{points} 分"),
-    "kitty_times": ("× {multiplier} for the attackers", "× {multiplier} 归闲家"),
+    "kitty_times": ("× {multiplier} for the attackers", "× {multiplier} 归抓分方"),
     "scored": (
         "Attackers {points}: {side} {gain}. Levels {ours} : {theirs}.",
-        "闲家 {points} 分：{side}{gain}。级别 {ours} : {theirs}。",
+        "抓分方 {points} 分：{side}{gain}。级数 {ours} : {theirs}。",
     ),
     "gain_up": ("+{levels}", "升 {levels} 级"),
     "gain_takes": ("take over", "上台"),
@@ -148,7 +178,8 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     "auto_me_off": ("You play yourself again.", "您重新自己打。"),
     "said": ("{who}: “{phrase}”", "{who}：“{phrase}”"),
     "phrases": ("say …: {phrases}", "say …：{phrases}"),
-    "muted": ("Muted: {who}", "已静音：{who}"),
+    "muted": ("Muted: {who}; `mute {who}` again undoes it.", "已静音：{who}；再输入 `mute {who}` 取消。"),
+    "unmuted": ("No longer muted: {who}", "已取消静音：{who}"),
     "not_now": ("That cannot be done now. ? tells what can.", "现在不能这样。输入 ? 看能做什么。"),
     "mistyped": (
         "“{text}” is neither a card nor a command. ? helps.",
@@ -156,17 +187,17 @@ TEXTS: Final[dict[str, tuple[str, str]]] = {
     ),
     "owed": ("Your hand owes: {owed}", "须跟出：{owed}"),
     "quit_escape": (
-        "The match is not over: leaving it is an escape and may cost you. "
+        "The match is not over: leaving it is an escape (what that costs, `rules` says). "
         "Leave for good? (y/n; Ctrl-C only stops this program)",
-        "整场还没打完：现在离开算逃跑，可能要扣分。真的离开吗？(y/n；Ctrl-C 只关本程序)",
+        "整场还没打完：现在离开算逃跑（后果见 rules 规则）。真的离开吗？（y/n；Ctrl-C 只关本程序）",
     ),
     "left_table": ("You have left the table.", "您已离开牌桌。"),
-    "ask_again": ("Play again with the same four? (y/n)", "同样四人再来一场？(y/n)"),
+    "ask_again": ("Play again with the same four? (y/n)", "同样四人再来一场？（y/n）"),
     "wait_again": ("Waiting for the others…", "等其他人……"),
     "bye": ("Goodbye.", "再见。"),
     "clock": ("{seconds} s", "{seconds} 秒"),
     "turn_of": ("turn: {who}", "轮到：{who}"),
-    "attackers": ("attackers {points}", "闲家 {points} 分"),
+    "attackers": ("attackers {points}", "抓分方 {points} 分"),
     "help": (
         "Cards: S♠ H♥ C♣ D♦ and the rank, such as S7 S7 or s77, H10, BJ, LJ; or a number of the list. "
         "d CARDS declare · p pass · b CARDS bury · m redeal · c CARDS counter · Enter ready · hand · last · "
@@ -199,4 +230,22 @@ def tell(language: Language, key: str, **values: object) -> str:
         KeyError: there is no such text, or a value is missing.
     """
     english, chinese = TEXTS[key]
-    return (chinese if language == "zh" else english).format(**values)
+    return _spaced(chinese, values) if language == "zh" else english.format(**values)
+
+
+def _spaced(template: str, values: Mapping[str, object]) -> str:
+    """A Chinese text, with a space between its words and a Latin letter or digit of a value."""
+    told = ""
+    for literal, name, _, _ in Formatter().parse(template):
+        told += " " + literal if _meet(told, literal) else literal
+        if name is not None:
+            value = str(values[name])
+            told += " " + value if _meet(told, value) else value
+    return told
+
+
+def _meet(left: str, right: str) -> bool:
+    if not left or not right:
+        return False
+    (one, other), both = (left[-1], right[0]), left[-1] + right[0]
+    return one.isalnum() and other.isalnum() and not both.isascii() and (one.isascii() or other.isascii())
