@@ -38,7 +38,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "engine_ext._core":
         raise
-    raise ImportError("engine_ext._core is not compiled; build it: pip install .") from error
+    raise ImportError(
+        f"engine_ext._core is not compiled in {__path__[0]}. In a checkout, which hides an installed "
+        "package: pip install -e . there, or run python -P. Elsewhere: pip install ."
+    ) from error
 
 IMPLEMENTATION: Final = "cython"
 """Which engine this package exports, for build information."""

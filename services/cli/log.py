@@ -3,7 +3,9 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,7 @@ from services.game.seal import open_commit
 from services.game.verify import read_chain
 from services.game.wire import rules_from_wire
 from services.ledger.archive import Archive, ArchiveDamaged
+from services.pb.log.v1.log_pb2 import Commit
 from services.shell.broker import BrokerError
 from services.shell.log_store import Unavailable
 from services.shell.nats_server import NatsServerError
@@ -114,7 +117,7 @@ async def _verify(
 def replay(table: str | None, data: Path | None, nats: str | None, archive: Path | None) -> None:
     """Print a recorded match from the log or its archive, or list the tables when there are several.
 
-    Deals that are over are shown with all hands; an open deal shows what is public.
+    The list tells of each when it was founded (UTC), its preset and its first players. Deals that are over are shown with all hands; an open deal shows what is public.
     """
     try:
         asyncio.run(_replay(_reader(data, nats, archive), table))
@@ -127,9 +130,20 @@ async def _replay(opening: AbstractAsyncContextManager[LogReader], table: str | 
         tables = [table] if table else await reader.tables()
         if len(tables) != 1:
             for table_id in tables:
-                click.echo(table_id)
+                click.echo(entry(table_id, (await reader.commits(table_id))[:1]))
             return
         await _print_match(reader, tables[0])
+
+
+def entry(table_id: str, founding: Sequence[bytes]) -> str:
+    """A table in the list of all: since when (UTC), what is played, and who sat down at first."""
+    if not founding:
+        return table_id
+    commit = Commit.FromString(founding[0])
+    since = datetime.fromtimestamp(commit.recorded_at_us / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M")
+    opened = commit.events[0].table_opened
+    seats = ", ".join("bot" if seat.difficulty else seat.player_id or "free" for seat in opened.seats)
+    return f"{table_id}  {since}  {opened.rules.preset}  {seats}"
 
 
 def _wide_console() -> Console:

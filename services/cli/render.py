@@ -76,6 +76,9 @@ class MatchPrinter:
         for side, name in enumerate(SIDE_NAMES):
             seats = " and ".join(f"{SEAT_NAMES[s]} ({self._players[s]})" for s in (side, side + 2))
             self._line(Text(f"  {name}: {seats}"))
+        self._line(
+            Text("  BJ and LJ: big and little joker. → who takes the trick +points (attackers so far)")
+        )
 
     def draw(self, seat: int, cards: bytes) -> None:
         """Take note of cards that a seat drew."""
@@ -251,6 +254,7 @@ class MatchPrinter:
                 line.append(" ")
                 group = (TRUMP, -1)
             elif group == last:
+                line.append(" " if "10" in {_rank(card), line.plain[-2:]} else "")
                 line.append(_rank(card), SUIT_STYLES[card // 13])
             else:
                 line.append("" if last in {None, (TRUMP, -1)} else " ")
@@ -294,4 +298,4 @@ class MatchPrinter:
 
 
 def _rank(card: int) -> str:
-    return RANK_LETTERS[card % 13]
+    return RANK_LETTERS[card % 13].replace("T", "10")

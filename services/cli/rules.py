@@ -10,6 +10,7 @@ import click
 from rich.cells import cell_len
 
 from services.cli.columns import pad, wrap
+from services.cli.option_table import option_lines
 from services.rules.option_forms import RuleError
 from services.rules.options import RuleSet
 from services.rules.presets import PRESETS, UnknownPreset, preset
@@ -32,16 +33,22 @@ _INDENT: Final = "  "
     multiple=True,
     help="Change a rule, such as permanent_twos=true; may be given again.",
 )
-def rules(name: str | None, lang: Language | None, options: tuple[str, ...]) -> None:
+@click.option("--options", "table", is_flag=True, help="List every option, what it may be and what it means.")
+def rules(name: str | None, lang: Language | None, options: tuple[str, ...], table: bool) -> None:
     """Print the rules of a preset, with single options changed; without PRESET, list the presets.
 
-    The text is made from the rules themselves, and its examples are judged by the engine.
+    The text is made from the rules themselves, and its examples are judged by the engine. What --option
+    takes, here and in `shengji play`, --options lists.
     """
     language = lang or locale_language(os.environ)
     if name is None:
         if options:
             raise click.UsageError("--option needs a PRESET")
+        if table:
+            raise click.UsageError("--options needs a PRESET")
         lines = _presets(language)
+    elif table:
+        lines = option_lines(_chosen(name, options, language), _WIDTH)
     else:
         lines = _sheet(name, _chosen(name, options, language), language)
     click.echo("\n".join(lines))
@@ -70,8 +77,10 @@ def _chosen(name: str, options: tuple[str, ...], language: Language) -> RuleSet:
     try:
         return chosen.with_overrides(values)
     except RuleError as error:
+        known = error.option in chosen.to_json()
+        reason = Reason.BAD_OPTION if known else Reason.UNKNOWN_OPTION
         raise click.BadParameter(
-            message(Reason.BAD_OPTION, language, option=error.option, detail=error.message),
+            message(reason, language, option=error.option, detail=error.message),
             param_hint="--option",
         ) from None
 

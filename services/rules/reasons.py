@@ -172,7 +172,10 @@ TEXTS: Final[Mapping[Reason, tuple[str, str]]] = {
         "没有名为 {preset} 的预设规则；GetRules 和 `shengji rules` 会列出全部。",
     ),
     Reason.UNKNOWN_KIND: ("There is no kind {kind}.", "没有 {kind} 这种题型。"),
-    Reason.UNKNOWN_OPTION: ("The rules have no option {option}.", "规则里没有 {option} 这个选项。"),
+    Reason.UNKNOWN_OPTION: (
+        "The rules have no option {option}; `shengji rules PRESET --options` lists them all.",
+        "规则里没有 {option} 这个选项；`shengji rules 预设名 --options` 列出全部。",
+    ),
     Reason.BAD_OPTION: (
         "The option {option} cannot be so: {detail}.",
         "选项 {option} 不能这样设：{detail}。",
@@ -182,8 +185,8 @@ TEXTS: Final[Mapping[Reason, tuple[str, str]]] = {
         "There are more copies of {card} than the decks hold.",
         "{card} 的张数比整副牌里的还多。",
     ),
-    Reason.BAD_INPUT: ("The field {field} is not right: {detail}.", "字段 {field} 有误：{detail}。"),
-    Reason.BAD_ID: ("{id} is no valid identifier.", "{id} 不是有效的标识。"),
+    Reason.BAD_INPUT: ("The field “{field}” {detail}.", "字段 {field} 有误：{detail}。"),
+    Reason.BAD_ID: ("“{id}” is no valid identifier.", "“{id}”不是有效的标识。"),
     Reason.TOO_LARGE: ("That is more than can be taken at once; send less.", "内容太大，请减少后再发。"),
     Reason.WRONG_COUNT: ("Play exactly {count} cards.", "须出 {count} 张牌。"),
     Reason.NOT_IN_HAND: ("You do not hold {card}.", "您手里没有 {card}。"),

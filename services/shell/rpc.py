@@ -307,7 +307,7 @@ def _take(bucket: Buckets, caller: str) -> None:
 
 def _check(request: Message | None) -> None:
     if request is None:
-        raise RefusedError(Reason.BAD_INPUT, {"field": "request", "detail": "no message of this method"})
+        raise RefusedError(Reason.BAD_INPUT, {"field": "request", "detail": "is no message of this method"})
 
 
 def _reader(message: type[Message]) -> Callable[[bytes], Message | None]:

@@ -60,7 +60,7 @@ class TableSecrets:
             hmac.compare_digest(_mac(key, packed), mac) for key in keys
         ):
             raise RefusedError(
-                Reason.BAD_INPUT, {"field": "after", "detail": "no resume token of this table"}
+                Reason.BAD_INPUT, {"field": "after", "detail": "is no resume token of this table"}
             )
         return Place(*_PLACE.unpack(packed))
 

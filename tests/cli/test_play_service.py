@@ -195,7 +195,7 @@ async def test_a_room_tells_what_is_played_and_what_cannot_be_done(house):
         ann.type("seat 9")
         await ann.until("Seats are 0, 1, 2 and 3")
         ann.type("rules")
-        await ann.until("Cards and seats")
+        await ann.until("Cards and players")
         ann.type("bots")
         await ann.until("bot, normal")
         ann.type("bots easy")

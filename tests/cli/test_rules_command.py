@@ -72,3 +72,19 @@ def test_wrapping_counts_cells():
     assert wrap("one two three", 7, "- ", "  ") == ["- one", "  two", "  three"]
     assert wrap("一 two三", 6, "") == ["一 two", "三"]
     assert pad("一", 4) == "一  "
+
+
+def test_every_option_is_listed_with_its_meaning():
+    result = CliRunner().invoke(main, ["rules", "classic-2d", "--options"])
+    assert result.exit_code == 0, result.output
+    blocks = result.output.strip().split("\n\n")[1:]
+    names = PRESETS["classic-2d"].to_json().keys() - {"preset"}
+    assert [block.partition(" = ")[0] for block in blocks] == sorted(names)
+    assert all("    may be " in block and len(block.splitlines()) >= 3 for block in blocks)
+    assert "permanent_twos = false\n    may be true or false\n    all twos are trumps" in result.output
+
+
+def test_an_unknown_option_names_the_list():
+    result = CliRunner().invoke(main, ["rules", "classic-2d", "--option", "foo=1"])
+    assert result.exit_code == 2
+    assert "`shengji rules PRESET --options`" in " ".join(result.output.replace("│", " ").split())

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from support.house import patience
 from support.seats import founding
 
 from services.cli.data import running
+from services.cli.log import entry
 from services.cli.reading import reader_of
 from services.pb.log.v1.log_pb2 import Commit
 from services.shell.nats_server import free_port
@@ -102,6 +104,19 @@ def test_what_a_demo_leaves_can_be_verified_and_replayed(demos):
     score = [line for line in shown.stdout.splitlines() if "points" in line]
     assert score
     assert set(score) <= set(replayed.stdout.splitlines())
+
+
+def test_tables_are_listed_with_what_was_played(demos):
+    """None of several can be asked for here, so that the list is made of one."""
+    folder, _ = demos[0]
+    listed = asyncio.run(_entry_of(folder))
+    assert re.fullmatch(r"tbl_\w{26}  \d{4}-\d\d-\d\d \d\d:\d\d  classic-1d  bot, bot, bot, bot", listed)
+
+
+async def _entry_of(folder: Path) -> str:
+    async with reader_of(folder) as reader:
+        (table_id,) = await reader.tables()
+        return entry(table_id, (await reader.commits(table_id))[:1])
 
 
 def test_a_seed_is_played_once_in_a_folder(demos):

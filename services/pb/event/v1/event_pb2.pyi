@@ -395,7 +395,7 @@ class RuleOption(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     VALUE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """The option's name; services/rules/options.py, class RuleSet, lists them all."""
+    """The option's name; `shengji rules PRESET --options` lists them all with their values and meaning."""
     value: _builtins.str
     """Its value as canonical JSON: `2`, `"during_deal"`, `true`, `["J","A"]`."""
     def __init__(

@@ -46,7 +46,9 @@ class Ticket(_message.Message):
     created_at_ms: _builtins.int
     """Since when it waits: milliseconds of Unix time."""
     bots_after_s: _builtins.int
-    """Bots fill missing seats after so many seconds of waiting; 0: never."""
+    """Bots fill missing seats after so many seconds of waiting, or sooner in the group of an older ticket whose wait for
+    them is over; 0: never.
+    """
     bots: _event_pb2.Difficulty.ValueType
     """How strong those bots are."""
     window: _builtins.float
@@ -98,7 +100,10 @@ class CreateTicketRequest(_message.Message):
     stake: _builtins.int
     """Base stake in chips, 0 to 1000000000; 0 is play without."""
     bots_after_s: _builtins.int
-    """Bots fill missing seats after so many seconds, 1 to 600; 0: never."""
+    """Bots fill missing seats after so many seconds, 1 to 600; 0: never, and then nothing begins without four people.
+    Once the wait of one ticket is over it is put together with all younger ones of its pool and window that take bots
+    at all, whether or not their own wait is over.
+    """
     bots: _event_pb2.Difficulty.ValueType
     """How strong those bots are; NORMAL when unspecified."""
     room_id: _builtins.str

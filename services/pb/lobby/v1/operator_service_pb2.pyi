@@ -35,7 +35,8 @@ class SignInUserRequest(_message.Message):
     """What others see, 1 to 24 characters; empty keeps what is there."""
     guest_access_token: _builtins.str
     """An access token of a guest of this operator's, or of the house's, who is to become this user: player id, balance and
-    history stay. ALREADY_LINKED: the user has a player already. ELSEWHERE: the guest sits in a room, waits or plays.
+    history stay, and so do the guest's own sign-ins: their refresh tokens go on working until SignOut. ALREADY_LINKED:
+    the user has a player already. ELSEWHERE: the guest sits in a room, waits or plays.
     """
     def __init__(
         self,

@@ -95,7 +95,9 @@ class PlayerServiceServicer:
     def Refresh(self, request, context):
         """New tokens for a refresh token. Each refresh token works once: a second use by somebody else ends the whole sign-in
         (UNAUTHENTICATED TOKEN_REUSED), so that a stolen token is of use only until its owner comes. The same request with
-        the same `request_id` is answered with the same tokens, so that a lost answer costs nothing.
+        the same `request_id` is answered with the same refresh token, and an access token made anew, so that a lost answer
+        costs nothing. A guest's refresh token goes on working when the guest has become an operator's user
+        (OperatorService.SignInUser): the player is the same one, until SignOut ends this sign-in.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

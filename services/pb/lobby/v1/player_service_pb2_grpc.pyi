@@ -48,7 +48,9 @@ class PlayerServiceStub:
     Refresh: _grpc.UnaryUnaryMultiCallable[_player_service_pb2.RefreshRequest, _player_service_pb2.RefreshResponse]
     """New tokens for a refresh token. Each refresh token works once: a second use by somebody else ends the whole sign-in
     (UNAUTHENTICATED TOKEN_REUSED), so that a stolen token is of use only until its owner comes. The same request with
-    the same `request_id` is answered with the same tokens, so that a lost answer costs nothing.
+    the same `request_id` is answered with the same refresh token, and an access token made anew, so that a lost answer
+    costs nothing. A guest's refresh token goes on working when the guest has become an operator's user
+    (OperatorService.SignInUser): the player is the same one, until SignOut ends this sign-in.
     """
     GetKeys: _grpc.UnaryUnaryMultiCallable[_player_service_pb2.GetKeysRequest, _player_service_pb2.GetKeysResponse]
     """The public keys of access tokens, to verify them anywhere."""
@@ -78,7 +80,9 @@ class PlayerServiceAsyncStub(PlayerServiceStub):
     Refresh: _aio.UnaryUnaryMultiCallable[_player_service_pb2.RefreshRequest, _player_service_pb2.RefreshResponse]  # type: ignore[assignment]
     """New tokens for a refresh token. Each refresh token works once: a second use by somebody else ends the whole sign-in
     (UNAUTHENTICATED TOKEN_REUSED), so that a stolen token is of use only until its owner comes. The same request with
-    the same `request_id` is answered with the same tokens, so that a lost answer costs nothing.
+    the same `request_id` is answered with the same refresh token, and an access token made anew, so that a lost answer
+    costs nothing. A guest's refresh token goes on working when the guest has become an operator's user
+    (OperatorService.SignInUser): the player is the same one, until SignOut ends this sign-in.
     """
     GetKeys: _aio.UnaryUnaryMultiCallable[_player_service_pb2.GetKeysRequest, _player_service_pb2.GetKeysResponse]  # type: ignore[assignment]
     """The public keys of access tokens, to verify them anywhere."""
@@ -117,7 +121,9 @@ class PlayerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_player_service_pb2.RefreshResponse, _abc.Awaitable[_player_service_pb2.RefreshResponse]]:
         """New tokens for a refresh token. Each refresh token works once: a second use by somebody else ends the whole sign-in
         (UNAUTHENTICATED TOKEN_REUSED), so that a stolen token is of use only until its owner comes. The same request with
-        the same `request_id` is answered with the same tokens, so that a lost answer costs nothing.
+        the same `request_id` is answered with the same refresh token, and an access token made anew, so that a lost answer
+        costs nothing. A guest's refresh token goes on working when the guest has become an operator's user
+        (OperatorService.SignInUser): the player is the same one, until SignOut ends this sign-in.
         """
 
     @_abc_1.abstractmethod

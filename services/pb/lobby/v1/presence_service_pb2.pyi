@@ -205,7 +205,9 @@ class Whereabouts(_message.Message):
     table_id: _builtins.str
     """The table, empty for none."""
     table_version: _builtins.int
-    """The table's newest version, to watch from or to ask GetView for; 0 without a table, or while it is being founded."""
+    """The table's newest version, to watch from or to ask GetView for; 0 without a table, or while it is being founded;
+    Stay tells the whereabouts again once it has one.
+    """
     seat: _builtins.int
     """The caller's seat at the table; absent for who only looks on."""
     @_builtins.property

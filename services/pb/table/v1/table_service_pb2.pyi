@@ -821,7 +821,7 @@ class LegalPlaysResponse(_message.Message):
     """False when the cap cut the list."""
     @_builtins.property
     def plays(self) -> _containers.RepeatedCompositeFieldContainer[_event_pb2.Cards]:
-        """The plays, best first; empty when it is not the caller's turn."""
+        """The plays, strongest first: the largest shapes, then the highest cards. Empty when it is not the caller's turn."""
 
     def __init__(
         self,

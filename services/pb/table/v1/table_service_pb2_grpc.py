@@ -212,7 +212,8 @@ class TableServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def LegalPlays(self, request, context):
-        """What the caller may play now, best first and capped. Never a throw whose success depends on other hands.
+        """What the caller may play now, strongest first and capped; which one is wise is another question, see SetAutoPlay.
+        Never a throw whose success depends on other hands.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

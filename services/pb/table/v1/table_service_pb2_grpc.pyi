@@ -70,7 +70,9 @@ class TableServiceStub:
     the answer is UNAVAILABLE.
     """
     LegalPlays: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.LegalPlaysRequest, _table_service_pb2.LegalPlaysResponse]
-    """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
+    """What the caller may play now, strongest first and capped; which one is wise is another question, see SetAutoPlay.
+    Never a throw whose success depends on other hands.
+    """
     GetRules: _grpc.UnaryUnaryMultiCallable[_table_service_pb2.GetRulesRequest, _table_service_pb2.GetRulesResponse]
     """The rules of a table or of a preset, as options and in words, and the names of all presets."""
     Watch: _grpc.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]
@@ -121,7 +123,9 @@ class TableServiceAsyncStub(TableServiceStub):
     the answer is UNAVAILABLE.
     """
     LegalPlays: _aio.UnaryUnaryMultiCallable[_table_service_pb2.LegalPlaysRequest, _table_service_pb2.LegalPlaysResponse]  # type: ignore[assignment]
-    """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
+    """What the caller may play now, strongest first and capped; which one is wise is another question, see SetAutoPlay.
+    Never a throw whose success depends on other hands.
+    """
     GetRules: _aio.UnaryUnaryMultiCallable[_table_service_pb2.GetRulesRequest, _table_service_pb2.GetRulesResponse]  # type: ignore[assignment]
     """The rules of a table or of a preset, as options and in words, and the names of all presets."""
     Watch: _aio.UnaryStreamMultiCallable[_table_service_pb2.WatchRequest, _table_service_pb2.WatchResponse]  # type: ignore[assignment]
@@ -247,7 +251,9 @@ class TableServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _table_service_pb2.LegalPlaysRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_table_service_pb2.LegalPlaysResponse, _abc.Awaitable[_table_service_pb2.LegalPlaysResponse]]:
-        """What the caller may play now, best first and capped. Never a throw whose success depends on other hands."""
+        """What the caller may play now, strongest first and capped; which one is wise is another question, see SetAutoPlay.
+        Never a throw whose success depends on other hands.
+        """
 
     @_abc_1.abstractmethod
     def GetRules(
