@@ -117,7 +117,8 @@ async def _verify(
 def replay(table: str | None, data: Path | None, nats: str | None, archive: Path | None) -> None:
     """Print a recorded match from the log or its archive, or list the tables when there are several.
 
-    The list tells of each when it was founded (UTC), its preset and its first players. Deals that are over are shown with all hands; an open deal shows what is public.
+    The list tells of each when it was founded (UTC), its preset and its first players. Deals that are over
+    are shown with all hands; an open deal shows what is public.
     """
     try:
         asyncio.run(_replay(_reader(data, nats, archive), table))

@@ -182,6 +182,8 @@ class Chronicle:
         return [self._with_cards("countered", event.cards, "bold", who=self.named(event.seat), trump=trump)]
 
     def _on_turn_expired(self, event: pb.TurnExpired) -> list[Text]:
+        if self.game.view.seats[event.seat].auto_play:
+            return []  # the server's own turns end so
         return [self._line("expired", "italic", who=self.named(event.seat))]
 
     def _on_auto_play_set(self, event: pb.AutoPlaySet) -> list[Text]:
