@@ -185,7 +185,7 @@ TEXTS: Final[Mapping[Reason, tuple[str, str]]] = {
         "There are more copies of {card} than the decks hold.",
         "{card} 的张数比整副牌里的还多。",
     ),
-    Reason.BAD_INPUT: ("The field “{field}” {detail}.", "字段 {field} 有误：{detail}。"),
+    Reason.BAD_INPUT: ("The field {field} {detail}.", "字段 {field} 有误：{detail}。"),
     Reason.BAD_ID: ("“{id}” is no valid identifier.", "“{id}”不是有效的标识。"),
     Reason.TOO_LARGE: ("That is more than can be taken at once; send less.", "内容太大，请减少后再发。"),
     Reason.WRONG_COUNT: ("Play exactly {count} cards.", "须出 {count} 张牌。"),

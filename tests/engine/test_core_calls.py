@@ -109,4 +109,5 @@ def test_a_missing_core_is_an_error_and_not_the_twin():
     script = "import sys; sys.modules['engine_ext._core'] = None; import engine_ext"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.returncode != 0
-    assert "ImportError: engine_ext._core is not compiled; build it: pip install ." in done.stderr
+    assert "ImportError: engine_ext._core is not compiled in " in done.stderr
+    assert "pip install -e . there" in done.stderr
