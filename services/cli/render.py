@@ -76,9 +76,7 @@ class MatchPrinter:
         for side, name in enumerate(SIDE_NAMES):
             seats = " and ".join(f"{SEAT_NAMES[s]} ({self._players[s]})" for s in (side, side + 2))
             self._line(Text(f"  {name}: {seats}"))
-        self._line(
-            Text("  BJ and LJ: big and little joker. → who takes the trick +points (attackers so far)")
-        )
+        self._line(Text("  BJ, LJ: big, little joker; → taker of the trick +points (attackers' total)"))
 
     def draw(self, seat: int, cards: bytes) -> None:
         """Take note of cards that a seat drew."""

@@ -9,7 +9,7 @@ from typing import Final
 import click
 from rich.cells import cell_len
 
-from services.cli.columns import pad, wrap
+from services.cli.columns import pad, screen_width, wrap
 from services.cli.option_table import option_lines
 from services.rules.option_forms import RuleError
 from services.rules.options import RuleSet
@@ -19,7 +19,6 @@ from services.rules.sheet import LANGUAGES, Example, Language, Paragraph, Said, 
 from services.rules.sheet.catalogue import NOTES, SOURCES, facts
 from services.rules.shown import cards_text, language_of
 
-_WIDTH: Final = 80
 _INDENT: Final = "  "
 
 
@@ -48,7 +47,7 @@ def rules(name: str | None, lang: Language | None, options: tuple[str, ...], tab
             raise click.UsageError("--options needs a PRESET")
         lines = _presets(language)
     elif table:
-        lines = option_lines(_chosen(name, options, language), _WIDTH)
+        lines = option_lines(_chosen(name, options, language), screen_width())
     else:
         lines = _sheet(name, _chosen(name, options, language), language)
     click.echo("\n".join(lines))
@@ -94,20 +93,20 @@ def _presets(language: Language) -> Iterator[str]:
             "预设的规则；`shengji rules 预设名` 给出全文。",
             "The presets; `shengji rules PRESET` tells the whole of one.",
         ).tell(language),
-        _WIDTH,
+        screen_width(),
     )
     column = max(map(len, PRESETS)) + 2
     for name, chosen in PRESETS.items():
         note = NOTES[name]
         yield ""
-        yield from wrap(note.what.tell(language), _WIDTH, pad(name, column), " " * column)
+        yield from wrap(note.what.tell(language), screen_width(), pad(name, column), " " * column)
         told = [f"{what.tell(language)} {value.tell(language)}" for what, value in facts(chosen)]
         told.append(f"{Said('来源', 'from').tell(language)} {note.source.tell(language)}")
-        yield from wrap(" · ".join(told), _WIDTH, " " * column, " " * column)
+        yield from wrap(" · ".join(told), screen_width(), " " * column, " " * column)
     yield ""
     yield Said("来源：", "Sources:").tell(language)
     for name, source in SOURCES.items():
-        yield from wrap(source.tell(language), _WIDTH, f"{_INDENT}{name}  ", " " * 7)
+        yield from wrap(source.tell(language), screen_width(), f"{_INDENT}{name}  ", " " * 7)
 
 
 # ----------------------------------------------------------------------------------------------- one sheet
@@ -115,13 +114,13 @@ def _presets(language: Language) -> Iterator[str]:
 
 def _sheet(name: str, chosen: RuleSet, language: Language) -> Iterator[str]:
     what = NOTES[name].what.tell(language)
-    yield from wrap(f"{name} · {what}", _WIDTH)
+    yield from wrap(f"{name} · {what}", screen_width())
     changed = _changed(chosen)
     if changed:
-        yield from wrap(changed, _WIDTH, _INDENT, _INDENT)
+        yield from wrap(changed, screen_width(), _INDENT, _INDENT)
     for number, section in enumerate(sheet(chosen), 1):
         yield ""
-        yield from wrap(f"{number}. {section.title.tell(language)}", _WIDTH)
+        yield from wrap(f"{number}. {section.title.tell(language)}", screen_width())
         yield from _section(section, language)
 
 
@@ -138,17 +137,17 @@ def _section(section: Section, language: Language) -> Iterator[str]:
         yield ""
     for setting, examples in groupby(section.examples, key=lambda example: example.setting):
         heading = Said(f"例（{setting.zh}）：", f"Examples ({setting.en}):")
-        yield from wrap(heading.tell(language), _WIDTH, _INDENT, _INDENT)
+        yield from wrap(heading.tell(language), screen_width(), _INDENT, _INDENT)
         for example in examples:
-            yield from wrap(_example(example, language), _WIDTH, "    ", "      ")
+            yield from wrap(_example(example, language), screen_width(), "    ", "      ")
 
 
 def _paragraph(paragraph: Paragraph, language: Language) -> Iterator[str]:
-    yield from wrap(paragraph.said.tell(language), _WIDTH, _INDENT, _INDENT)
+    yield from wrap(paragraph.said.tell(language), screen_width(), _INDENT, _INDENT)
     for number, step in enumerate(paragraph.steps, 1):
-        yield from wrap(step.tell(language), _WIDTH, f"    {number:>2}. ", " " * 8)
+        yield from wrap(step.tell(language), screen_width(), f"    {number:>2}. ", " " * 8)
     for left, right in _rows(paragraph, language):
-        yield from wrap(right, _WIDTH, f"    {left}  ", "    ")
+        yield from wrap(right, screen_width(), f"    {left}  ", "    ")
 
 
 def _rows(paragraph: Paragraph, language: Language) -> list[tuple[str, str]]:
