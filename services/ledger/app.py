@@ -89,7 +89,9 @@ class LedgerService:
         )
         self._channel = open_channel(config.table, config.table_ca)
         key = signing_key(config.data, SERVICE_ISSUER)
-        self._unfunded = Unfunded(database, self._channel, key, self.consumer, self.metrics, log)
+        self._unfunded = Unfunded(
+            database, self._channel, key, self.consumer, applier.unfunded, self.metrics, log
+        )
         self._archiver = Archiver(
             database,
             JetStreamLog(broker),

@@ -35,7 +35,11 @@ _BACK_OFF_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 class Applier:
-    """Applies batches to the database, whatever is in them."""
+    """Applies batches to the database, whatever is in them.
+
+    Attributes:
+        unfunded: set whenever something was applied of a match that a seat cannot pay for.
+    """
 
     def __init__(
         self,
@@ -50,6 +54,7 @@ class Applier:
         self._metrics = metrics
         self._log = log
         self._projections = projections
+        self.unfunded = asyncio.Event()
 
     async def apply(self, entries: Sequence[Entry]) -> None:
         """Apply messages in one transaction; where one of them cannot be written, the others in some more.
@@ -134,6 +139,8 @@ class Applier:
         for message in entries:
             if message.commit is not None:
                 observe(max(0.0, now - message.commit.recorded_at_us / 1e6))
+        if any(fold.books[table_id].unfunded for table_id in fold.changed):
+            self.unfunded.set()
         for table_id, why in fold.alarms:
             self._log.error("parked", table_id=table_id, reason=why.value)
 

@@ -126,8 +126,10 @@ class LedgerServicer:
             if player.startswith(BOT_PREFIX):
                 raise bad("player_ids", "must be people")
             _player_id(player)
+        # Who only asks may not have a table yet.
+        table_id = _table_id(request.table_id) if request.hold or request.table_id else ""
         do = self._holds.hold if request.hold else self._holds.check
-        await self._change(do(_table_id(request.table_id), request.stake, players))
+        await self._change(do(table_id, request.stake, players))
         return pb.HoldStakesResponse()
 
     async def release_stakes(self, request: pb.ReleaseStakesRequest, call: Call) -> pb.ReleaseStakesResponse:

@@ -21,7 +21,8 @@ from services.shell.logs import Log, fault_of
 
 CALLER: Final = "svc:ledger"
 EVERY_S: Final = 1.0
-"""How often tables are asked; between two deals there are some seconds."""
+"""How often tables are asked at the least. Besides, as soon as a deal of theirs was settled: quick players
+leave little time between two deals."""
 _CALL_S: Final = 2.0
 _AT_ONCE: Final = 100
 _COMMANDS: Final = uuid.UUID("3f0c5a42-91d7-5b0e-8d0b-4f7c2f1f6a90")
@@ -37,13 +38,16 @@ class Unfunded:
         channel: grpc.aio.Channel,
         key: Ed25519PrivateKey,
         consumer: Consumer,
+        settled: asyncio.Event,
         metrics: LedgerMetrics,
         log: Log,
     ) -> None:
+        """Nothing runs yet; ``settled`` is set when there may be something to ask for."""
         self._database = database
         self._stub: Any = TableServiceStub(channel)
         self._token = ServiceToken(key, CALLER)
         self._consumer = consumer
+        self._settled = settled
         self._metrics = metrics
         self._log = log
         self._task: asyncio.Task[None] | None = None
@@ -61,13 +65,16 @@ class Unfunded:
 
     async def _run(self) -> None:
         while True:
+            self._settled.clear()
             if self._consumer.leading:
                 try:
                     for table_id, version in await self.tables():
                         await self.end(table_id, version)
                 except DatabaseAway as error:
                     self._log.warning("cannot_look_for_unfunded", fault=fault_of(error))
-            await asyncio.sleep(EVERY_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(EVERY_S):
+                    await self._settled.wait()
 
     async def tables(self) -> list[tuple[str, int]]:
         """Some tables that are to be ended, and when they were founded, for the command's id.

@@ -1,5 +1,6 @@
 """The ledger as the lobby asks it, as ``svc:lobby``: the ports ``Ratings`` and ``Funds`` over gRPC."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -20,6 +21,8 @@ from services.shell.errors import RefusedError
 from services.shell.logs import Log
 
 CALL_TIMEOUT_S: Final = 3.0
+SETTLING_S: Final = (0.1, 0.2, 0.4)
+"""Pauses before somebody is asked about again whose chips are held: the match before may just have ended."""
 
 
 class LedgerClient:
@@ -42,7 +45,17 @@ class LedgerClient:
 
     async def check(self, player_ids: Sequence[str], stake: int) -> None:
         """See ``Funds.check``."""
-        await self._call("HoldStakes", HoldStakesRequest(stake=stake, player_ids=player_ids))
+        request = HoldStakesRequest(stake=stake, player_ids=player_ids)
+        for pause_s in SETTLING_S:
+            try:
+                await self._call("HoldStakes", request)
+            except RefusedError as refused:
+                if refused.reason is not Reason.ELSEWHERE:
+                    raise
+            else:
+                return
+            await asyncio.sleep(pause_s)
+        await self._call("HoldStakes", request)
 
     async def hold(self, table_id: str, player_ids: Sequence[str], stake: int) -> None:
         """See ``Funds.hold``."""

@@ -179,6 +179,7 @@ def holding(stake=10, players=("new",), hold=True, table_id=NO_TABLE):
 
 async def test_stakes_are_held_and_released_for_services(service):
     await service.hold_stakes(holding(hold=False), LOBBY)
+    await service.hold_stakes(holding(hold=False, table_id=""), LOBBY)
     await service.hold_stakes(holding(), LOBBY)
     await service.hold_stakes(holding(), LOBBY)
     balance = await service.get_balance(pb.GetBalanceRequest(), call("new"))

@@ -865,7 +865,7 @@ class HoldStakesRequest(_message.Message):
     PLAYER_IDS_FIELD_NUMBER: _builtins.int
     HOLD_FIELD_NUMBER: _builtins.int
     table_id: _builtins.str
-    """The table to be founded."""
+    """The table to be founded; may be empty where `hold` is false."""
     stake: _builtins.int
     """Its base stake in chips, 1 to 1000000000."""
     hold: _builtins.bool
