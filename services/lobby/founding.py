@@ -32,7 +32,8 @@ LONGEST_PAUSE_S: Final = 2.0
 LOOK_S: Final = 1.0
 """How often all rooms are looked at, whatever was heard of them."""
 SETTLING_MS: Final = 10_000
-"""For so long a player's chips may be held by the match before, whose end is being settled."""
+"""For so long a player's chips may be held by the match before, whose end is being settled. It counts from
+the first such answer: whatever kept the ledger from answering may have kept it from settling, too."""
 RELEASE_TRIES: Final = 5
 PASSING_REASONS: Final = (
     Reason.UNAVAILABLE,
@@ -64,6 +65,7 @@ class Founding:
         self._tables = tables
         self._turns = asyncio.Semaphore(parallel)
         self._at_work: dict[str, asyncio.Task[None]] = {}
+        self._elsewhere_since: dict[str, int] = {}
         self._life: asyncio.Task[None] | None = None
         self._unhear: Callable[[], None] = lambda: None
 
@@ -99,6 +101,7 @@ class Founding:
                 pause = min(2 * pause, LONGEST_PAUSE_S)
         finally:
             del self._at_work[room_id]
+            self._elsewhere_since.pop(room_id, None)
 
     async def _tried(self, room_id: str) -> bool:
         try:
@@ -110,6 +113,7 @@ class Founding:
             self._deps.log.warning("founding_waits", reason=refused.reason.value)
         except Exception as error:  # one room's trouble stops no other, and may pass
             self._deps.log.error("fault", rpc="founding", fault=fault_of(error))
+        self._elsewhere_since.pop(room_id, None)
         return False
 
     async def step(self, room_id: str) -> bool:
@@ -151,9 +155,11 @@ class Founding:
         except RefusedError as refused:
             if refused.reason in PASSING_REASONS:
                 raise
-            waited_ms = self._deps.now_ms() - record.changed_at_ms
-            if refused.reason is Reason.ELSEWHERE and waited_ms < SETTLING_MS:
+            now_ms = self._deps.now_ms()
+            since_ms = self._elsewhere_since.setdefault(room.room_id, now_ms)
+            if refused.reason is Reason.ELSEWHERE and now_ms - since_ms < SETTLING_MS:
                 return False
+            self._elsewhere_since.pop(room.room_id)
             await self._fail(record, refused.reason.name, for_funds=True)
             return True
         after, _ = await self._change(

@@ -199,6 +199,21 @@ async def test_chips_held_elsewhere_may_be_the_match_before_being_settled(house)
     assert (await replica.record(room.room_id)).room.failed == "ELSEWHERE"
 
 
+async def test_a_ledger_that_was_away_has_time_to_settle_the_match_before(house):
+    """It counts from when the ledger answers, however long the room has waited for that."""
+    replica, room = await starting(house, DEAR)
+    founding = replica.founding()
+    for _ in range(2):
+        house.funds.refusals = [Reason.ELSEWHERE]
+        assert not await founding._tried(room.room_id)
+        house.clock.now += SETTLING_MS / 1000
+        house.funds.refusals = [Reason.UNAVAILABLE]
+        assert not await founding._tried(room.room_id)
+    assert await founding._tried(room.room_id)
+    assert (await replica.record(room.room_id)).room.state == ROOM_STATE_PLAYING
+    assert not founding._elsewhere_since
+
+
 async def test_a_ledger_out_of_reach_fails_nothing(house):
     replica, room = await starting(house, DEAR)
     founding = replica.founding()
