@@ -5,9 +5,17 @@ from pathlib import Path
 import click
 
 from services.cli.data import NoData, writable
+from services.ledger.servicer import ADMIN
 from services.shell.keys import KeyFileError, signing_key
-from services.shell.tokens import LIFETIME_S, sign
+from services.shell.tokens import LIFETIME_S, SCOPES, sign
 from services.shell.trust import PLAYER_ISSUER
+
+
+def _scope(_: click.Context, __: click.Parameter, text: str) -> str:
+    words, known = text.split(), [*SCOPES.split(), ADMIN]
+    if not words or not set(words) <= set(known):
+        raise click.BadParameter(f"is one or more of {', '.join(known)}, separated by spaces")
+    return " ".join(words)
 
 
 @click.command()
@@ -21,7 +29,14 @@ from services.shell.trust import PLAYER_ISSUER
 @click.option(
     "--lifetime", type=click.IntRange(min=1), default=LIFETIME_S, show_default=True, help="Seconds."
 )
-def token(player: str, data: Path | None, lifetime: int) -> None:
+@click.option(
+    "--scope",
+    default=SCOPES,
+    show_default=True,
+    callback=_scope,
+    help="What it is for; with admin beside it, everybody's chips and matches can be seen.",
+)
+def token(player: str, data: Path | None, lifetime: int, scope: str) -> None:
     """Sign a token for a player with this machine's own key.
 
     Send it as `authorization: Bearer <token>` with every call. For development: in production a lobby signs
@@ -29,6 +44,6 @@ def token(player: str, data: Path | None, lifetime: int) -> None:
     """
     try:
         key = signing_key(writable(data), PLAYER_ISSUER)
-        click.echo(sign(key, PLAYER_ISSUER, player, lifetime_s=lifetime))
+        click.echo(sign(key, PLAYER_ISSUER, player, scope=scope, lifetime_s=lifetime))
     except (KeyFileError, NoData, ValueError) as error:
         raise click.ClickException(str(error)) from None
