@@ -15,6 +15,7 @@ import click
 import grpc
 from rich.console import Console
 
+from services.cli.booked import booked_match, print_booked
 from services.cli.data import DataInUse, Running, announce, default_data, held
 from services.cli.house import House, HouseOptions, open_house
 from services.cli.render import MatchPrinter
@@ -56,6 +57,8 @@ _INTERRUPTED: Final = 130
 _DRAW_MS: Final = 25
 _THINK_MS: Final = 35
 """At speed 1 a match takes about two minutes."""
+_STAKE: Final = 10
+"""Chips, which bots take from the house and win for it."""
 _DIFFICULTIES: Final = {
     "easy": Difficulty.DIFFICULTY_EASY,
     "normal": Difficulty.DIFFICULTY_NORMAL,
@@ -112,9 +115,11 @@ class _Speed(click.ParamType[float]):
 def demo(preset: str, deals: int, bots: str, speed: float, data: Path | None, seed: str) -> None:
     """Play a match of four bots and show it.
 
-    Starts a nats-server and the table, lobby and bot services as processes of their own, fills a room with
-    bots, prints what happens at its table, then verifies the stored log and stops everything. Exit status 0
-    only when the match (or the deals asked for) ended and the log is sound. Ctrl-C stops it at any time.
+    Starts a nats-server and the table, lobby, ledger and bot services as processes of their own, fills a room
+    with bots and prints what happens at its table. Then it verifies the stored log, asks the ledger who won
+    how many chips, audits its books and stops everything. Exit status 0 only when the match (or the deals
+    asked for) ended, the log is sound and nothing differs from it in the ledger's books. Ctrl-C stops it at
+    any time.
     """
     folder = data or default_data() / f"demo-{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}"  # noqa: DTZ005
     wish = _Wish(preset, deals, bots, speed, seed)
@@ -176,12 +181,22 @@ async def _play(folder: Path, wish: _Wish, house: House) -> bool:
             if printer.result is not None or (wish.deals and len(printer.scores) >= wish.deals):
                 break
     printer.summary()
+    booked = await booked_match(
+        house.ledger,
+        folder,
+        house.nats,
+        table_id,
+        version=shown,
+        deals=len(printer.scores),
+        ended=printer.result is not None,
+    )
+    print_booked(console, booked)
     if wish.seed:
         console.print("  The cards followed from --seed: anybody could foresee them.")
     # As far as was shown: the bots may be on their way to the next deal already.
     report = await verify_table(house.nats, table_id, shown)
     print_report(console, table_id, report, head=not wish.seed)
-    return report.problem is None
+    return report.problem is None and booked is not None and booked.sound
 
 
 async def _started(stub: Any, token: str, wish: _Wish) -> Room:
@@ -197,7 +212,7 @@ async def _started(stub: Any, token: str, wish: _Wish) -> Room:
         next_deal_ms=60_000,
         away_turns=3,
     )
-    plan, caller = RoomPlan(preset=wish.preset, pace=pace), _bearer(token)
+    plan, caller = RoomPlan(preset=wish.preset, stake=_STAKE, pace=pace), _bearer(token)
     made = await stub.CreateRoom(
         CreateRoomRequest(request_id=str(request_id), plan=plan, stand=True), metadata=caller
     )

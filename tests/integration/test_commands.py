@@ -26,10 +26,28 @@ DEMO = ("demo", "--deals", "1", "--speed", "max", "--bots", "easy", "--preset", 
 COMMAND_S = 120
 
 
-def start(*arguments: str, **options: object) -> subprocess.Popen[str]:
+DIFFERING = """
+import services.cli.booked as booked
+from services.ledger.comparing import Difference
+
+compare = booked.audit
+
+
+async def audit(*arguments):
+    report = await compare(*arguments)
+    report.differences.append(Difference("balance", "house:bots", expected=1, found=2))
+    return report
+
+
+booked.audit = audit
+"""
+"""Run before a command: an audit finds what is not there."""
+
+
+def start(*arguments: str, before: str = "", **options: object) -> subprocess.Popen[str]:
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SHENGJI_")}
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, *arguments],
+        [sys.executable, "-c", before + RUN, *arguments],
         env={**environ, "COLUMNS": "80", "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -92,6 +110,30 @@ async def test_a_demo_repeats_byte_for_byte(demos):
     assert table == same
     assert common >= 50
     assert events[:common] == repeated[:common]
+
+
+def test_a_demo_says_what_the_ledger_says(demos):
+    _, shown = demos[0]
+    chips = re.search(
+        r"chips at a stake of 10: West (\S+), South (\S+), East (\S+), North (\S+)", shown.stdout
+    )
+    west, south, east, north = map(int, chips.groups())
+    deals = re.findall(r"deal +\d+  attackers .*(West–East|South–North) +(\+\d+|takes over)", shown.stdout)
+    expected = sum(
+        (1 if side == "West–East" else -1) * 10 * max(1, int(gain) if gain[1:].isdigit() else 0)
+        for side, gain in deals
+    )
+    assert west == east == -south == -north == expected
+    assert "rated: no (bots)" in shown.stdout
+    assert f"ledger: {len(deals)} deals settled, sums to zero, nothing differs" in shown.stdout
+
+
+def test_a_demo_whose_ledger_differs_fails(tmp_path):
+    done = finish(start(*DEMO, "--data", str(tmp_path), before=DIFFERING))
+    assert done.returncode == 1
+    assert "ledger: DIFFERS" in done.stdout
+    assert "nothing differs" not in done.stdout
+    assert "Traceback" not in done.stderr
 
 
 def test_what_a_demo_leaves_can_be_verified_and_replayed(demos):
