@@ -243,6 +243,7 @@ async def test_nothing_is_lost_or_doubled(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(LONG_S + 400)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_nothing_is_lost_or_doubled_in_the_long_run(tmp_path, kind):
     await chaos(tmp_path, kind, LONG_S, 12, (*ESSENTIAL, *MORE))
