@@ -17,7 +17,7 @@ class LedgerConfig(ServiceConfig):
     tls_key: Annotated[str, Setting("its private key (PEM)")] = ""
     issuers: Annotated[
         tuple[str, ...],
-        Setting("who signs players' tokens, as name=public key file; empty: this machine's own"),
+        Setting("who signs players' tokens, as name=file (PEM or JWKS); empty: this machine's own"),
     ] = ()
     service_issuers: Annotated[tuple[str, ...], Setting("who signs tokens for `svc:…` only, likewise")] = ()
     database: Annotated[

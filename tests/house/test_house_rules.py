@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from services.bot.config import BotConfig
+from services.ledger.config import LedgerConfig
 from services.lobby.config import LobbyConfig
 from services.rules.sheet.catalogue import markdown
 from services.shell.config import readme_table
@@ -44,7 +45,8 @@ def test_the_readmes_settings_are_the_codes() -> None:
     readme = (ROOT / "README.md").read_text()
     shown = re.search(r"<!-- settings: [^>]*-->\n(.*)<!-- end of settings -->", readme, re.S)
     assert shown is not None
-    assert shown[1].strip() == readme_table(table=TableConfig, lobby=LobbyConfig, bot=BotConfig).strip()
+    services = {"table": TableConfig, "lobby": LobbyConfig, "ledger": LedgerConfig, "bot": BotConfig}
+    assert shown[1].strip() == readme_table(**services).strip()
 
 
 def test_the_readmes_presets_are_the_codes() -> None:
