@@ -50,6 +50,7 @@ class Run:
         kinds: what is killed or taken away.
         matches: tables that were played to their ends: (table, who asks about it).
         killed: what was killed or taken away.
+        ended: nothing more is to be killed.
     """
 
     house: LedgerHouse
@@ -59,6 +60,7 @@ class Run:
     kinds: tuple[str, ...]
     matches: list[tuple[str, str]] = field(default_factory=list)
     killed: Counter = field(default_factory=Counter)
+    ended: bool = False
 
     @property
     def over(self):
@@ -91,9 +93,9 @@ async def party(run: Run, number: int):
 
 
 async def faults(run: Run):
-    """Kill and start again one thing after another, or take the database away, for ever."""
+    """Kill and start again one thing after another, or take the database away, until all is played."""
     left = []
-    while True:
+    while not run.ended:
         await asyncio.sleep(run.rng.uniform(*QUIET_S))
         if not left:
             left = list(run.kinds)
@@ -153,26 +155,18 @@ async def away(run: Run):
 
 
 async def play_under_faults(run: Run, tables: int):
-    """All parties to the end of their last matches."""
+    """All parties to the end of their last matches; then everything runs."""
     chaos = asyncio.create_task(faults(run))
     try:
         async with asyncio.TaskGroup() as group:
             playing = [group.create_task(party(run, number)) for number in range(tables)]
-            while not all(task.done() for task in playing) and not chaos.done():
-                await asyncio.wait([chaos, *playing], return_when=asyncio.FIRST_COMPLETED, timeout=1)
+            await asyncio.wait([chaos, asyncio.gather(*playing)], return_when=asyncio.FIRST_COMPLETED)
             if chaos.done():
                 chaos.result()
     finally:
-        chaos.cancel()
+        run.ended = True
         await asyncio.gather(chaos, return_exceptions=True)
-        if not run.house.nats.running:
-            await run.house.nats.start()
-        if run.house.database.startswith("postgresql"):
-            await asyncio.to_thread(postgresql().start)
-        for service in (*run.house.ledgers, run.house.lobby):
-            if not service.running:
-                service.start()
-            await service.ready(patience(30))
+    chaos.result()
 
 
 def won_by_the_log(stored, stake):

