@@ -17,6 +17,10 @@ import grpc
 from google.protobuf.message import Message
 
 from services.cli.data import Running, announce
+from services.cli.reading import archive_of, reader_of
+from services.ledger.audit import Report, audit
+from services.ledger.database import Database
+from services.ledger.snapshot import load
 from services.pb.event.v1.event_pb2 import DIFFICULTY_EASY, RuleOption
 from services.pb.ledger.v1 import ledger_service_pb2 as pb
 from services.pb.ledger.v1.ledger_service_pb2_grpc import LedgerServiceStub
@@ -117,6 +121,18 @@ class LedgerHouse(House):
         return await asyncio.to_thread(
             subprocess.run, command, env=environment, capture_output=True, text=True, timeout=90, check=False
         )
+
+    async def audited(self) -> Report:
+        """The report of an audit, which must find nothing, whether or not the house runs."""
+        database, archive = Database(self.database), archive_of(self.folder)
+        try:
+            found = await database.read(load)
+        finally:
+            await database.close()
+        async with reader_of(self.folder, archive) as reader:
+            report = await audit(found, reader, archive)
+        assert report.differences == []
+        return report
 
     async def nothing_differs(self) -> str:
         """An audit as an operator runs it, which must find nothing; what it says."""
