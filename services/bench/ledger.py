@@ -13,6 +13,7 @@ from sqlalchemy import Table, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.bench.figures import Bar, Figure, percentile
+from services.bench.ledger_live import live_lag
 from services.bench.ledger_logs import Message, Mix, World
 from services.bench.scale import Scale
 from services.game.ids import STREAMS
@@ -34,6 +35,7 @@ from services.ledger.schema import (
     transfers,
 )
 from services.shell.logs import Log
+from services.shell.nats_server import NatsServer
 
 Rows = dict[Table, list[dict[str, Any]]]
 LINE: Final = "ledger"
@@ -72,6 +74,7 @@ async def ledger(scale: Scale) -> list[Figure]:
             scale.say(f"ledger on {kind}")
             figures += await _catching_up(kind, new_url, messages, note, RUNS if not scale.quick else 1)
             figures.append(await _lag(kind, new_url(), scale))
+            figures.append(await _live(kind, new_url(), Path(name) / f"nats-{kind}", scale))
     return figures
 
 
@@ -217,3 +220,15 @@ async def _lag(kind: str, url: str, scale: Scale) -> Figure:
         Bar("<=", 50),
         note=f"{len(lags)} commits, one a transaction",
     )
+
+
+async def _live(kind: str, url: str, folder: Path, scale: Scale) -> Figure:
+    """The same through a nats-server of its own, with reader, merge and consumer."""
+    wanted = max(20, scale.of(1000))
+    messages = World(Random("live"), _MIX).messages(wanted)[:wanted]
+    nats = NatsServer(folder)
+    await nats.start()
+    try:
+        return await live_lag(LINE, kind, url, nats, messages, _GRANT)
+    finally:
+        await nats.stop()

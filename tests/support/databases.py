@@ -49,7 +49,7 @@ class PostgreSql:
         process = self._server.get_postmaster_info().process
         if process.is_running():
             process.send_signal(signal.SIGINT if mode == "fast" else signal.SIGQUIT)
-            process.wait(10)
+            process.wait(60)
 
     def start(self) -> None:
         """Start it again, unless it runs.
