@@ -93,7 +93,7 @@ class Broker:
         except errors.Error as error:
             raise BrokerError(f"NATS at {', '.join(urls)} refuses: {error}") from error
         finally:
-            # The library can swallow a cancellation between two attempts to connect, so it is told until it ends.
+            # The library can swallow a cancellation between two attempts, so it is told until it ends.
             while not opening.done():
                 opening.cancel()
                 await asyncio.wait({opening}, timeout=0.1)

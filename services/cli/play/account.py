@@ -42,6 +42,8 @@ _LEAST_S: Final = 20.0
 """Between two refreshes, whatever the clocks say."""
 _NOBODY: Final = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 _AGAIN: Final = _NOBODY | {grpc.StatusCode.RESOURCE_EXHAUSTED}
+_AGAIN_TRIES: Final = 20
+"""Half seconds until the lobby has heard of the match's end."""
 
 
 class Refused(Exception):
@@ -196,6 +198,17 @@ class Account:
     def metadata(self) -> tuple[tuple[str, str], ...]:
         """What a signed call carries."""
         return (("authorization", f"Bearer {self.token}"), ("accept-language", self.language))
+
+    async def call_after_match(self, method: Any, request: Any) -> Any:
+        """A call about the room after a match, of whose end the lobby may not have heard yet."""
+        for _ in range(_AGAIN_TRIES):
+            try:
+                return await self.call(method, request)
+            except Refused as refused:
+                if refused.reason != "WRONG_PHASE":
+                    raise
+            await asyncio.sleep(0.5)
+        return await self.call(method, request)
 
     async def call(self, method: Any, request: Any) -> Any:
         """One signed call; it is repeated while nobody answers, so commands must carry an id.

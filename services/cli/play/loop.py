@@ -20,8 +20,6 @@ from services.pb.lobby.v1.presence_service_pb2 import GetWhereaboutsRequest, Sta
 from services.pb.lobby.v1.room_pb2 import Room, RoomState
 from services.pb.lobby.v1.room_service_pb2 import LeaveRoomRequest, PlayAgainRequest
 
-_AGAIN_TRIES: Final = 20
-"""Half seconds until the lobby has heard of the match's end."""
 _ANYWHERE: Final = frozenset({"help", "say", "mute", "auto", "quit"})
 _SEAT_USAGE: Final = "seat 2 · swap 1 2 · bots easy 3"
 _YES_OR_NO: Final = frozenset({"yes", "no", "again", "leave", "quit"})
@@ -40,17 +38,14 @@ class Loop:
         self._no_more_lines = False
         self._room: Room | None = None
         self._room_shown: tuple[object, ...] = ()
-        self._ticket_id = ""
-        self._waiting = 0
+        self._ticket_id, self._waiting = "", 0
         self._seat: Seat | None = None
         self._watching: asyncio.Task[None] | None = None
         self._finished: set[str] = set()
         self._names: dict[str, str] = {}
         self._asked: str = ""
         """The yes-or-no question that is open: "again", "quit" or none."""
-        self._auto = False
-        self._lost = False
-        self._done = False
+        self._auto = self._lost = self._done = False
         terminal.below = self._below
         account.on_trouble = lambda lost: queue.put_nowait(Trouble(lost))
 
@@ -373,32 +368,22 @@ class Loop:
     async def _play_again(self) -> None:
         assert self._room is not None, "the question is asked in a room"
         request = PlayAgainRequest(room_id=self._room.room_id, again=True)
-        room = (await self._after_match(self._account.rooms.PlayAgain, request)).room
+        room = (await self._account.call_after_match(self._account.rooms.PlayAgain, request)).room
         if room.state == RoomState.ROOM_STATE_AFTER:
             self._say("wait_again")
             self._room = room
         else:
             self._enter(room)
 
-    async def _after_match(self, method: Any, request: Any) -> Any:
-        """A call about the room after a match, of whose end the lobby may not have heard yet."""
-        for _ in range(_AGAIN_TRIES):
-            try:
-                return await self._account.call(method, request)
-            except Refused as refused:
-                if refused.reason != "WRONG_PHASE":
-                    raise
-            await asyncio.sleep(0.5)
-        return await self._account.call(method, request)
-
     async def _go(self) -> None:
         """Leave the search or the room, and end."""
         if self._ticket_id:
-            request = CancelTicketRequest(ticket_id=self._ticket_id)
-            await self._account.call(self._account.matches.CancelTicket, request)
+            cancel = self._account.matches.CancelTicket
+            await self._account.call(cancel, CancelTicketRequest(ticket_id=self._ticket_id))
         elif self._room is not None:
-            leave = LeaveRoomRequest(room_id=self._room.room_id)
-            await self._after_match(self._account.rooms.LeaveRoom, leave)
+            await self._account.call_after_match(
+                self._account.rooms.LeaveRoom, LeaveRoomRequest(room_id=self._room.room_id)
+            )
         self._say("bye")
         self._done = True
 
