@@ -224,7 +224,7 @@ async def _lag(kind: str, url: str, scale: Scale) -> Figure:
 
 async def _live(kind: str, url: str, folder: Path, scale: Scale) -> Figure:
     """The same through a nats-server of its own, with reader, merge and consumer."""
-    wanted = max(20, scale.of(1000))
+    wanted = max(100, scale.of(1000))
     messages = World(Random("live"), _MIX).messages(wanted)[:wanted]
     nats = NatsServer(folder)
     await nats.start()

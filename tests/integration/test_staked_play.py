@@ -250,6 +250,10 @@ async def test_the_same_people_play_again_at_once(people):
         assert room.state == ROOM_STATE_PLAYING, room.failed
         assert room.table_id not in seen
         seen.add(room.table_id)
+    # The newest table is there; the ledger hears of it a moment later.
+    async with asyncio.timeout(TOLD_S):
+        while await people.match(room.table_id, ann) is None:  # noqa: ASYNC110 - nobody tells
+            await asyncio.sleep(0.05)
     history = await people.ask("ListMatches", pb.ListMatchesRequest(), ann)
     assert {match.table_id for match in history.matches} == seen
 
