@@ -10,6 +10,8 @@ import sys
 import termios
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
