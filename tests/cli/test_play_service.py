@@ -152,6 +152,7 @@ async def test_two_terminals_meet_by_code_in_two_languages(house):
         assert await ann.end() == 0
 
 
+@pytest.mark.slow
 async def test_killed_in_the_middle_and_going_on(house):
     async with house.player(*ONE_DEAL) as ann:
         await ann.until("Your declaration")
@@ -210,6 +211,7 @@ async def test_refusals_are_explained(house):
         assert await ann.end() == 0
 
 
+@pytest.mark.slow
 async def test_a_match_by_ticket(house):
     async with house.player("--match", "--preset", "classic-1d", "--guest") as ann:
         ann.type("auto")
@@ -229,6 +231,7 @@ async def test_a_profile_is_one_terminals_and_readable_by_its_owner_alone(house)
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 async def test_an_access_token_that_ends_is_replaced_unseen(house):
     house.lobby.lifetime_ms = 3000
     async with house.player(*ONE_DEAL) as ann:
@@ -288,6 +291,7 @@ async def test_closed_streams_are_no_fault(house, closed):
     assert (process.returncode, errors) == (0, b"")
 
 
+@pytest.mark.slow
 async def test_lost_connections_come_back_by_themselves(house):
     async with house.player("--preset", "classic-1d", "--option", "deals=1") as ann:
         await ann.until("Your declaration")

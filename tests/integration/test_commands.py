@@ -128,6 +128,7 @@ def test_a_demo_says_what_the_ledger_says(demos):
     assert f"ledger: {len(deals)} deals settled, sums to zero, nothing differs" in shown.stdout
 
 
+@pytest.mark.slow
 def test_a_demo_whose_ledger_differs_fails(tmp_path):
     done = finish(start(*DEMO, "--data", str(tmp_path), before=DIFFERING))
     assert done.returncode == 1
@@ -161,6 +162,7 @@ async def _entry_of(folder: Path) -> str:
         return entry(table_id, (await reader.commits(table_id))[:1])
 
 
+@pytest.mark.slow
 def test_a_seed_is_played_once_in_a_folder(demos):
     folder, _ = demos[1]
     again = run(*DEMO, "--data", str(folder))
@@ -169,6 +171,7 @@ def test_a_seed_is_played_once_in_a_folder(demos):
     assert "Traceback" not in again.stderr
 
 
+@pytest.mark.slow
 def test_an_interrupted_demo_says_what_it_leaves_and_nothing_else(tmp_path):
     demo = start("demo", "--data", str(tmp_path))
     try:

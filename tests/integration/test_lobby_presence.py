@@ -165,6 +165,7 @@ def idle_of(stay):
     return stay.idles[-1].token_expires_at_ms if stay.idles else 0
 
 
+@pytest.mark.slow
 async def test_streams_are_renewed_through_the_other_replica(house, two, tables):
     """A Stay and a Watch under tokens of seconds live on under the one that is shown elsewhere."""
     ann, _ = two
