@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
 
 from services.rules.reasons import Reason
-from services.shell.metrics import Histogram
+from services.shell.metrics import Histogram, Registrar
 
 SIGN_INS: Final = ("guest", "device", "user", "refresh")
 ENDED_ROOMS: Final = ("left", "offline", "after")
@@ -17,43 +17,38 @@ class LobbyMetrics:
     """The lobby's own metrics; labelled ones are resolved once, here."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str) -> Counter:
-            return Counter(name, text, registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(name, text, registry=registry)
-
-        def counters(name: str, text: str, label: str, values: tuple[str, ...]) -> dict[str, Counter]:
-            made = Counter(name, text, [label], registry=registry)
-            return {value: made.labels(value) for value in values}
-
-        self.refusals = counters(
+        made = Registrar(registry)
+        self.refusals = made.counters(
             "shengji_refusals",
             "Calls refused, by reason.",
             "reason",
             tuple(reason.value for reason in Reason),
         )
-        self.sign_ins = counters("shengji_sign_ins", "Tokens given out, by the way in.", "way", SIGN_INS)
-        self.wrong_secrets = counter("shengji_wrong_secrets", "Secrets and tokens that were not right.")
-        self.revoked_families = counter("shengji_revoked_families", "Sign-ins ended by a reused token.")
-        self.conflicts = counter("shengji_store_conflicts", "Changes decided again: another was faster.")
-        self.players_online = gauge("shengji_players_online", "Players with a stay, on all replicas.")
-        self.stays = gauge("shengji_stays", "Stay streams of this replica.")
-        self.rooms = gauge("shengji_rooms", "Rooms there are.")
-        self.ended_rooms = counters("shengji_ended_rooms", "Rooms that ended, by why.", "why", ENDED_ROOMS)
-        self.founded_tables = counter("shengji_founded_tables", "Tables founded for rooms.")
-        self.failed_starts = counter("shengji_failed_starts", "Rooms whose table could not be founded.")
-        self.tickets = gauge("shengji_tickets", "Tickets that wait.")
-        self.dropped_tickets = counters(
+        self.sign_ins = made.counters("shengji_sign_ins", "Tokens given out, by the way in.", "way", SIGN_INS)
+        self.wrong_secrets = made.counter("shengji_wrong_secrets", "Secrets and tokens that were not right.")
+        self.revoked_families = made.counter("shengji_revoked_families", "Sign-ins ended by a reused token.")
+        self.conflicts = made.counter("shengji_store_conflicts", "Changes decided again: another was faster.")
+        self.players_online = made.gauge("shengji_players_online", "Players with a stay, on all replicas.")
+        self.stays = made.gauge("shengji_stays", "Stay streams of this replica.")
+        self.rooms = made.gauge("shengji_rooms", "Rooms there are.")
+        self.ended_rooms = made.counters(
+            "shengji_ended_rooms", "Rooms that ended, by why.", "why", ENDED_ROOMS
+        )
+        self.founded_tables = made.counter("shengji_founded_tables", "Tables founded for rooms.")
+        self.failed_starts = made.counter("shengji_failed_starts", "Rooms whose table could not be founded.")
+        self.tickets = made.gauge("shengji_tickets", "Tickets that wait.")
+        self.dropped_tickets = made.counters(
             "shengji_dropped_tickets", "Tickets that ended without a match.", "why", DROPPED_TICKETS
         )
-        self.matches = counters("shengji_matches", "Matches made, by who fills them.", "filled", WAIT_BOUNDS)
+        self.matches = made.counters(
+            "shengji_matches", "Matches made, by who fills them.", "filled", WAIT_BOUNDS
+        )
         passes = Histogram(registry, "shengji_pass_seconds", "Time of a matchmaking pass.")
         self.pass_seconds = passes.series[""]
         waits = Histogram(registry, "shengji_ticket_wait_seconds", "From a ticket's making to its match.")
         self.ticket_wait = waits.series[""]
-        self.said = counter("shengji_said", "Phrases said.")
-        self.reports = counter("shengji_reports", "Reports filed.")
+        self.said = made.counter("shengji_said", "Phrases said.")
+        self.reports = made.counter("shengji_reports", "Reports filed.")
         lag = Histogram(
             registry, "shengji_aftermath_lag_seconds", "From a commit to what the lobby made of it."
         )

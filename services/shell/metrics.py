@@ -6,7 +6,7 @@ from itertools import accumulate
 from typing import Final
 
 import grpc
-from prometheus_client import CollectorRegistry, Gauge, disable_created_metrics, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics, start_http_server
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
@@ -75,6 +75,26 @@ class Histogram(Collector):
             ]
             family.add_metric([value] if self._label else [], buckets, series.total)
         yield family
+
+
+class Registrar:
+    """Makes a service's counters and gauges on one registry; labelled ones are resolved at once."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def counter(self, name: str, text: str) -> Counter:
+        """A counter without labels."""
+        return Counter(name, text, registry=self._registry)
+
+    def gauge(self, name: str, text: str) -> Gauge:
+        """A gauge without labels."""
+        return Gauge(name, text, registry=self._registry)
+
+    def counters(self, name: str, text: str, label: str, values: Iterable[str]) -> dict[str, Counter]:
+        """A counter for each value of its one label, all there from the start."""
+        made = Counter(name, text, [label], registry=self._registry)
+        return {value: made.labels(value) for value in values}
 
 
 class Calls:

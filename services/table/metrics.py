@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
 
 from services.rules.reasons import Reason
-from services.shell.metrics import Histogram
+from services.shell.metrics import Histogram, Registrar
 
 STAGES: Final = ("receive", "decide", "append", "fan_out")
 """receive: from the handler to the decision; append: to the durable acknowledgement, the timer included."""
@@ -18,16 +18,7 @@ class TableMetrics:
     """The table service's own metrics; labelled ones are resolved once, here."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, text: str) -> Counter:
-            return Counter(name, text, registry=registry)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(name, text, registry=registry)
-
-        def counters(name: str, text: str, label: str, values: tuple[str, ...]) -> dict[str, Counter]:
-            made = Counter(name, text, [label], registry=registry)
-            return {value: made.labels(value) for value in values}
-
+        made = Registrar(registry)
         self.stage = Histogram(
             registry,
             "shengji_command_seconds",
@@ -35,28 +26,34 @@ class TableMetrics:
             "stage",
             STAGES,
         ).series
-        self.conflicts = counters(
+        self.conflicts = made.counters(
             "shengji_conflicts", "Appends that did not take at once.", "outcome", CONFLICTS
         )
-        self.refusals = counters(
+        self.refusals = made.counters(
             "shengji_refusals",
             "Commands refused, by reason.",
             "reason",
             tuple(reason.value for reason in Reason),
         )
-        self.cold_loads = counters("shengji_cold_loads", "Tables loaded into memory.", "source", LOADS)
+        self.cold_loads = made.counters("shengji_cold_loads", "Tables loaded into memory.", "source", LOADS)
         loads = Histogram(registry, "shengji_cold_load_seconds", "Time to load a table.")
         self.cold_load_seconds = loads.series[""]
-        self.timers = counters("shengji_timers", "Timers that fired, by what came of it.", "outcome", TIMERS)
-        self.late_timers = counter("shengji_late_timers", "Waits given back because the service was late.")
-        self.snapshots = counter("shengji_snapshots_written", "Snapshots written.")
-        self.repeats = counter("shengji_repeated_commands", "Commands answered a second time.")
+        self.timers = made.counters(
+            "shengji_timers", "Timers that fired, by what came of it.", "outcome", TIMERS
+        )
+        self.late_timers = made.counter(
+            "shengji_late_timers", "Waits given back because the service was late."
+        )
+        self.snapshots = made.counter("shengji_snapshots_written", "Snapshots written.")
+        self.repeats = made.counter("shengji_repeated_commands", "Commands answered a second time.")
         lag = Histogram(registry, "shengji_watch_lag_seconds", "From a commit's fold to a watcher's stream.")
         self.watch_lag = lag.series[""]
-        self.slow_readers = counter("shengji_slow_readers", "Watchers cut off because they did not read.")
-        self.watchers = gauge("shengji_watchers", "Watchers now.")
-        self.open_tables = gauge("shengji_open_tables", "Tables in memory.")
-        self.seated_players = gauge("shengji_seated_players", "Seats taken at tables in memory.")
-        self.frozen_tables = gauge(
+        self.slow_readers = made.counter(
+            "shengji_slow_readers", "Watchers cut off because they did not read."
+        )
+        self.watchers = made.gauge("shengji_watchers", "Watchers now.")
+        self.open_tables = made.gauge("shengji_open_tables", "Tables in memory.")
+        self.seated_players = made.gauge("shengji_seated_players", "Seats taken at tables in memory.")
+        self.frozen_tables = made.gauge(
             "shengji_frozen_tables", "Tables that the log would not let be written: an alarm."
         )
