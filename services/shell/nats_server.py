@@ -8,6 +8,7 @@ until the server restarts.
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import signal
 import socket
@@ -241,8 +242,11 @@ class NatsServer:
             self._child.wait()
 
     def freeze(self) -> None:
-        """Stop it from running, as a paused machine does, until ``thaw``."""
+        """Stop it from running, as a paused machine does, until ``thaw``: when this returns, it is still."""
         self._signal(signal.SIGSTOP)
+        if self._child is not None and self.running:
+            # The signal reaches one thread; the others run, and answer, until each has seen the stop.
+            os.waitid(os.P_PID, self._child.pid, os.WSTOPPED)
 
     def thaw(self) -> None:
         """Let it run on."""
