@@ -43,6 +43,7 @@ TOMBSTONE_S: Final = 3600
 """How long the lobby's bucket remembers that a record was taken away, or has ended by itself."""
 REPORT_STREAM: Final = "SJ_REPORTS"
 _NAME_IN_USE: Final = 10058
+_BLANK: Final = " \t\n\r\v\f"
 
 _log = logging.getLogger(__name__)
 Hook = Callable[[], None]
@@ -50,6 +51,23 @@ Hook = Callable[[], None]
 
 class BrokerError(Exception):
     """No connection that could be used; the message says why."""
+
+
+class _Client(Client):
+    """The library's connection, with a quicker look at headers: theirs weighs each letter of each name.
+
+    A table of 10,000 commits comes with 80,000 headers, which took a fifth of its load.
+    """
+
+    @staticmethod
+    def _parse_header_lines(raw: bytes) -> dict[str, str]:
+        """The headers of a message, ``Name: value`` lines that end in CRLF."""
+        headers: dict[str, str] = {}
+        for line in raw.decode("utf-8", "replace").split("\r\n"):
+            name, colon, value = line.partition(":")
+            if colon:
+                headers[name.strip(_BLANK)] = value.strip(_BLANK)
+        return headers
 
 
 class Broker:
@@ -83,7 +101,7 @@ class Broker:
             BrokerError: no server answers in that time, or it is too old.
         """
         urls = servers.split(",") if isinstance(servers, str) else list(servers)
-        broker = cls(Client())
+        broker = cls(_Client())
         opening = asyncio.create_task(broker._open(urls, name))
         try:
             await asyncio.wait({opening}, timeout=within_s)

@@ -6,12 +6,16 @@ import json
 import logging
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from nats.aio.client import Client
+from nats.aio.msg import Msg
 from nats.js.errors import APIError
 from support.broker import new_table, until
 from support.proxy import Proxy
 
 from services.game.ids import PARTITIONS, STREAMS, every_subject, subject
-from services.shell.broker import Broker, ensure_streams
+from services.shell.broker import Broker, _Client, ensure_streams
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.log_store import Appended
 from services.shell.logs import Log
@@ -94,3 +98,37 @@ def test_the_shells_own_lines_keep_their_event_and_their_known_fields() -> None:
     line = json.loads(file.getvalue())
     assert (line["level"], line["event"], line["detail"]) == ("error", "log_frozen", "x")
     assert "SA" not in file.getvalue()
+
+
+@given(
+    st.dictionaries(
+        st.from_regex(r"[A-Za-z][A-Za-z0-9-]{0,40}", fullmatch=True),
+        st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=60),
+        max_size=12,
+    ),
+    st.sampled_from([": ", ":", ":\t"]),
+)
+def test_headers_are_those_that_the_library_reads(headers: dict[str, str], colon: str) -> None:
+    raw = "".join(f"{name}{colon}{value}\r\n" for name, value in headers.items()).encode() + b"\r\n"
+    assert _Client._parse_header_lines(raw) == Client._parse_header_lines(raw)
+
+
+async def test_a_connection_reads_headers_so(
+    nats_server: NatsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The library still asks for them where ours stands."""
+    read: list[bytes] = []
+    ours = _Client._parse_header_lines
+
+    def noted(raw: bytes) -> dict[str, str]:
+        read.append(raw)
+        return ours(raw)
+
+    monkeypatch.setattr(_Client, "_parse_header_lines", staticmethod(noted))
+    broker = await Broker.connect(nats_server.url, "test")
+    heard: asyncio.Queue[Msg] = asyncio.Queue()
+    await broker.subscribe("test.headers", heard.put)
+    await broker.client.publish("test.headers", b"x", headers={"Nats-Sequence": "7"})
+    assert (await heard.get()).headers == {"Nats-Sequence": "7"}
+    assert read == [b"Nats-Sequence: 7\r\n\r\n"]
+    await broker.close()
