@@ -32,7 +32,7 @@ async def serve(config: BotConfig) -> None:
         BrokerError: NATS cannot be used.
     """
     log = Log("bot", config.log_level).adopt_libraries()
-    stopped = server.stop_signals(log)
+    stopped = server.stop_signals(log, supervised=config.supervised)
     registry = CollectorRegistry()
     shell_metrics.build_info(registry, version=distribution_version(), rules_version=str(RULES_VERSION))
     metrics_port = shell_metrics.export(registry, config.metrics)

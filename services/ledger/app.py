@@ -148,7 +148,7 @@ async def serve(config: LedgerConfig, ready: Callable[[int], None] | None = None
         BrokerError: NATS cannot be used.
     """
     log = Log("ledger", config.log_level).adopt_libraries()
-    stopped = server.stop_signals(log)
+    stopped = server.stop_signals(log, supervised=config.supervised)
     database = Database(config.database_url)
     try:
         if not await _migrated(database, stopped, log):

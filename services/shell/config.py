@@ -67,6 +67,9 @@ class ServiceConfig:
     log_level: Annotated[str, Setting("least level shown", choices=("debug", "info", "warning", "error"))] = (
         "info"
     )
+    supervised: Annotated[
+        bool, Setting("stop when standard input ends, as it does with whoever started this", hidden=True)
+    ] = False
 
 
 def settings(config: type) -> tuple[Declared, ...]:

@@ -49,7 +49,7 @@ async def serve(name: str, config: ServiceConfig, listen: str, put_together: Put
         BrokerError: NATS cannot be used.
     """
     log = Log(name, config.log_level).adopt_libraries()
-    stopped = server.stop_signals(log)
+    stopped = server.stop_signals(log, supervised=config.supervised)
     broker = await Broker.connect(config.nats, name)
     try:
         service = await put_together(broker, log)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,10 +119,15 @@ def _credentials(tls: Tls) -> grpc.ServerCredentials:
     return grpc.ssl_server_credentials([pair])
 
 
-def stop_signals(log: Log) -> asyncio.Event:
+def stop_signals(log: Log, *, supervised: bool = False) -> asyncio.Event:
     """An event that SIGTERM and SIGINT set; a second signal ends the process at once.
 
     Install it before anything is told that the process runs, or an early signal would end it in disorder.
+
+    Args:
+        log: is told of it.
+        supervised: standard input is a pipe from the supervisor; its end, however the supervisor came to its
+            own, counts as a signal.
     """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -135,4 +141,13 @@ def stop_signals(log: Log) -> asyncio.Event:
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, told)
+    if supervised:
+        stdin = sys.stdin.fileno()
+
+        def ended() -> None:
+            loop.remove_reader(stdin)
+            if not stopped.is_set():
+                told()
+
+        loop.add_reader(stdin, ended)
     return stopped

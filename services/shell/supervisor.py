@@ -12,6 +12,8 @@ from typing import Final, Self
 
 from services.shell.config import PREFIX
 
+SUPERVISED: Final = {f"{PREFIX}SUPERVISED": "true"}
+"""Tells a service that it is to stop when its standard input ends."""
 _GRACE_SECONDS: Final = 16.0
 """A service has promised to be gone 15 s after SIGTERM."""
 
@@ -68,10 +70,11 @@ class Supervisor:
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 *command,
-                stdin=asyncio.subprocess.DEVNULL,
+                # Nothing is ever written; it ends with this process, even a killed one (``SUPERVISED``).
+                stdin=asyncio.subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                env={**_inherited(os.environ), **(env or {})},
+                env={**_inherited(os.environ), **SUPERVISED, **(env or {})},
                 # Ctrl-C at the terminal must reach this process alone, which then drains its children.
                 start_new_session=True,
             )
