@@ -70,6 +70,7 @@ class Rules:
         two_colour: bool = False,
         tractors: bool = True,
         level_joker_adjacent: bool = True,
+        level_gap: bool = False,
         adjacency: int = 0,
         preference: int = 0,
         ladders: dict[tuple[int, int], tuple[tuple[tuple[tuple[int, int], ...], ...], ...]] | None = None,

@@ -300,6 +300,7 @@ cdef struct RulesC:
     bint two_colour
     bint tractors
     bint level_joker_adjacent
+    bint level_gap
     int adjacency
     int preference
     bint keep_groups_whole
@@ -397,6 +398,11 @@ cdef void add_slot(OrderC* o, int suit, int tier, bint joined, int top, int n,
             o.tier_of[card + 26] = tier
 
 
+cdef inline bint beside_lower(OrderC* o, int rank) noexcept nogil:
+    """Whether an ordinary rank is adjacent to the next lower one that its suit has (RULES §2, level_gap)."""
+    return not o.rules.level_gap or rank != o.level + 1
+
+
 cdef int rank_tier(OrderC* o, int rank, uint8_t* kinds, bint main) noexcept nogil:
     """The kinds of one rank that are the main card (``main``) or the off cards of the trump suit."""
     cdef int suit, n = 0
@@ -417,7 +423,7 @@ cdef void trump_by_tiers(OrderC* o) noexcept nogil:
         for rank in range(N_RANKS):
             if rank != o.level and not (twos_apart and rank == 0):
                 kinds[0] = o.trump * N_RANKS + rank
-                add_slot(o, TRUMP_SUIT, tier, True, tier, 1, kinds)
+                add_slot(o, TRUMP_SUIT, tier, beside_lower(o, rank), tier, 1, kinds)
                 tier += 1
     for rank in range(1 - twos_apart, 2):
         for main in range(2):
@@ -537,7 +543,7 @@ cdef void build_order(OrderC* o, RulesC* rules, int level, int trump) noexcept n
             if rank == level or (rank == 0 and rules.permanent_twos):
                 continue
             kind = suit * N_RANKS + rank
-            add_slot(o, suit, tier, True, tier, 1, &kind)
+            add_slot(o, suit, tier, beside_lower(o, rank), tier, 1, &kind)
             tier += 1
     if rules.adjacency == PRINTED_RANK:
         trump_by_printed_rank(o)
@@ -3121,9 +3127,9 @@ cdef class Rules:
     cdef readonly int decks
 
     def __cinit__(self, *, int decks, bint permanent_twos=False, bint two_colour=False, bint tractors=True,
-                  bint level_joker_adjacent=True, int adjacency=0, int preference=0, ladders=None,
-                  bint keep_groups_whole=False, int throws=0, int forced_component=0, bint wider_beats=False,
-                  bint groups_stay_together=False, int overruff=0, int multiplier=0):
+                  bint level_joker_adjacent=True, bint level_gap=False, int adjacency=0, int preference=0,
+                  ladders=None, bint keep_groups_whole=False, int throws=0, int forced_component=0,
+                  bint wider_beats=False, bint groups_stay_together=False, int overruff=0, int multiplier=0):
         check_range("decks", decks, 1, 4)
         if two_colour and decks > 2:
             raise ValueError("two_colour: more than two decks would make kinds of more than 4 copies")
@@ -3140,6 +3146,7 @@ cdef class Rules:
         self.c.two_colour = two_colour
         self.c.tractors = tractors
         self.c.level_joker_adjacent = level_joker_adjacent
+        self.c.level_gap = level_gap
         self.c.adjacency = adjacency
         self.c.preference = preference
         self.c.keep_groups_whole = keep_groups_whole
@@ -3151,8 +3158,8 @@ cdef class Rules:
         self.c.multiplier = multiplier
         self.orders = {}
         self.set_ladders(dict(ladders or {}))
-        self.options = (decks, permanent_twos, two_colour, tractors, level_joker_adjacent, adjacency,
-                        preference, self.ladder_bytes, keep_groups_whole, throws, forced_component,
+        self.options = (decks, permanent_twos, two_colour, tractors, level_joker_adjacent, level_gap,
+                        adjacency, preference, self.ladder_bytes, keep_groups_whole, throws, forced_component,
                         wider_beats, groups_stay_together, overruff, multiplier)
 
     cdef int set_ladders(self, dict ladders) except -1:

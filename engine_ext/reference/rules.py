@@ -46,6 +46,8 @@ class Rules:
     """Whether groups form tractors at all; not in closed-4d (002)."""
     level_joker_adjacent: bool = True
     """Whether the level and the little joker are neighbours (D2)."""
+    level_gap: bool = False
+    """Whether the ranks above and below the level stay apart (RULES §2: elsewhere they are neighbours)."""
     adjacency: int = Adjacency.TIERS
     preference: int = Preference.TRACTORS_FIRST
     ladders: Mapping[Size, Ladder] | None = None

@@ -80,7 +80,7 @@ def suit_order(rules: "Rules", level: int, trump: int, suit: int) -> SuitOrder:
     if rules.tractors and suit == TRUMP and rules.adjacency == Adjacency.PRINTED_RANK:
         runs += _printed_runs(rules, trump, kinds)
     elif rules.tractors:
-        runs += _tier_runs(rules, kinds)
+        runs += _tier_runs(rules, level, kinds)
     runs.sort(key=lambda run: (-run.rank[0], -run.rank[1], run.kinds))
     lengths = {len(run.kinds) for run in runs}
     return SuitOrder(kinds, {length: tuple(r for r in runs if len(r.kinds) == length) for length in lengths})
@@ -113,22 +113,26 @@ def _trump_tiers(rules: "Rules", level: int, trump: int) -> list[list[tuple[int,
     return [*tiers, [(LITTLE_JOKER,)], [(BIG_JOKER,)]]
 
 
-def _tier_runs(rules: "Rules", kinds: tuple[Kind, ...]) -> Iterator[Run]:
+def _tier_runs(rules: "Rules", level: int, kinds: tuple[Kind, ...]) -> Iterator[Run]:
     """Runs of neighbouring tiers, one kind of each tier (RULES §2, "Adjacency"; D1, D2)."""
     top = max((kind.tier for kind in kinds), default=0)
     tiers = [[place for place, kind in enumerate(kinds) if kind.tier == tier] for tier in range(top, -1, -1)]
     for start in range(len(tiers)):
         for stop in range(start + 2, len(tiers) + 1):
             stretch = tiers[start:stop]
-            if not all(_adjacent_below(rules, kinds, above) for above in stretch[:-1]):
+            if not all(_adjacent_below(rules, level, kinds, above) for above in stretch[:-1]):
                 break
             for places in product(*stretch):
                 yield Run((kinds[places[0]].tier, 0), places)
 
 
-def _adjacent_below(rules: "Rules", kinds: tuple[Kind, ...], above: list[int]) -> bool:
-    """Whether a tier may stand in one tractor with the tier below it (D2)."""
-    return rules.level_joker_adjacent or all(LITTLE_JOKER not in kinds[place].cards for place in above)
+def _adjacent_below(rules: "Rules", level: int, kinds: tuple[Kind, ...], above: list[int]) -> bool:
+    """Whether a tier may stand in one tractor with the tier below it (D2, ``level_gap``)."""
+    cards = {card for place in above for card in kinds[place].cards}
+    if LITTLE_JOKER in cards:
+        return rules.level_joker_adjacent
+    over_level = any(card < LITTLE_JOKER and card % 13 == level + 1 for card in cards)
+    return not (rules.level_gap and over_level)
 
 
 def _printed_runs(rules: "Rules", trump: int, kinds: tuple[Kind, ...]) -> Iterator[Run]:

@@ -266,6 +266,7 @@ def _rule_sets(rng: Random) -> list[engine_ext.Rules]:
         "keep_groups_whole",
         "groups_stay_together",
         "wider_beats",
+        "level_gap",
     )
     choices = list(itertools.product(Adjacency, Preference, LADDERS))
     mixes = []

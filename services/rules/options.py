@@ -46,7 +46,9 @@ __all__ = [
 RULES_VERSION: Final = 1
 """Rises whenever a rule set of the same options would judge differently."""
 
-ADDED_LATER: Final = frozenset({"throw_blockers", "redeal_no_points", "redeal_few_trumps", "must_defend"})
+ADDED_LATER: Final = frozenset(
+    {"throw_blockers", "redeal_no_points", "redeal_few_trumps", "must_defend", "level_gap"}
+)
 """Options that tables were recorded without: where one is absent it is off. Every new option joins them."""
 
 
@@ -183,6 +185,10 @@ class RuleSet:
         tractors: whether adjacent groups form tractors at all.
         adjacency: which trumps are adjacent.
         level_joker_adjacent: level cards and LJ are adjacent (off in D2).
+        level_gap: the place that the level cards leave in a suit stays open: at level 7, 6 and 8 are not
+            adjacent, in the trump suit and in side suits. An end of a suit (level 2 or A, or 3 with permanent
+            twos) has no gap. By printed rank (D3) the level fills its place in trump, so that only side suits
+            change. No source has it.
         preference: the order of the generic ladder (RULES §5).
         ladders: the table of printed ladders by name (``ladders.LADDERS``).
         keep_groups_whole: an obligation leaves wider groups whole (RULES §5, 002).
@@ -238,6 +244,7 @@ class RuleSet:
     tractors: bool = True
     adjacency: Adjacency = Adjacency.TIERS
     level_joker_adjacent: bool = True
+    level_gap: bool = False
     preference: Preference = Preference.TRACTORS_FIRST
     ladders: str = "generic"
     keep_groups_whole: bool = False
@@ -340,6 +347,7 @@ class RuleSet:
             "two_colour": self.two_colour,
             "tractors": self.tractors,
             "level_joker_adjacent": self.level_joker_adjacent,
+            "level_gap": self.level_gap,
             "adjacency": int(codes.Adjacency[self.adjacency.name]),
             "preference": int(codes.Preference[self.preference.name]),
             "ladders": engine_ladders(self.ladders),

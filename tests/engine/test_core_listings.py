@@ -22,6 +22,7 @@ MIXED = {
         "keep_groups_whole": True,
     },
     "four decks, kept whole": {"decks": 4, "keep_groups_whole": True},
+    "a gap at the level": {"decks": 3, "level_gap": True},
 }
 
 

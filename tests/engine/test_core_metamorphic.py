@@ -21,10 +21,14 @@ class Variant:
         self.rng = random.Random(f"metamorphic {name}")
         self.core = core.Rules(**OPTIONS[name])
         self.twin = twin.Rules(**OPTIONS[name])
+        self.either_gap = [core.Rules(**OPTIONS[name] | {"level_gap": gap}) for gap in (False, True)]
         self.sizes = [(size,) for size in plain_sizes(self.twin)] + throw_sizes(self.twin)
 
     def order(self, deal):
         return self.core.order(deal.order.level, deal.order.trump)
+
+    def orders_of_either_gap(self, deal):
+        return [rules.order(deal.order.level, deal.order.trump) for rules in self.either_gap]
 
     def made(self, make):
         """Positions of one of the shaped makers."""
@@ -116,6 +120,27 @@ def test_the_order_of_cards_does_not_matter(variant):
     for deal, lead, others in variant.made(shaped.make_throw):
         order = variant.order(deal)
         assert order.throw(lead, others) == order.throw(shuffled(lead), [shuffled(hand) for hand in others])
+
+
+def test_the_level_leaves_a_gap_only_below_cards_that_are_there(variant):
+    def no_gap(deal, *some):
+        level = deal.order.level
+        return level == 0 or not any(c % 13 == level + 1 for c in b"".join(some) if c < 52)
+
+    met = 0
+    for deal, lead, hand, play in variant.follows():
+        if no_gap(deal, lead, hand):
+            met += 1
+            without, gap = (order.lead(lead) for order in variant.orders_of_either_gap(deal))
+            assert without.components == gap.components
+            assert without.check_cards(hand, play) == gap.check_cards(hand, play), names(play)
+            assert without.owed(counts(hand)) == gap.owed(counts(hand))
+    assert met
+    for deal, plays in variant.made(shaped.make_trick):
+        if no_gap(deal, *plays):
+            without, gap = variant.orders_of_either_gap(deal)
+            assert without.winner(plays) == gap.winner(plays), list(map(names, plays))
+            assert without.multiplier(plays) == gap.multiplier(plays)
 
 
 def test_turning_the_followers_round_turns_the_winner(variant):

@@ -45,6 +45,7 @@ from services.rules.presets import PRESET_NAMES, preset
 
 UNSOURCED = {"kitty": 36, "redeal_no_points": True, "redeal_few_trumps": 4, "bury_points_max": 100}
 UNSOURCED |= {"throw_blockers": "shown", "throw_fine_points": 10, "must_defend": ["2", "5", "K"]}
+UNSOURCED |= {"level_gap": True}
 MATCHES = {
     **{name: (name, {}, 2) for name in PRESET_NAMES},
     # Short hands hold few points, so mutinies abound, and counters follow a quick deal.

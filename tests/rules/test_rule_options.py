@@ -143,6 +143,7 @@ def test_options_off_in_all_presets():
         assert rules.throw_fine_points == 0
         assert rules.throw_blockers == "hidden"
         assert rules.forced_component != "smallest"
+        assert not rules.level_gap
         assert rules.bury_points_max is None
         assert (rules.redeal_no_points, rules.redeal_few_trumps) == (False, 0)
         assert rules.hook_back == rules.stop_levels == rules.must_defend == ()
@@ -192,6 +193,7 @@ def test_options_off_in_all_presets():
         ("classic-2d", {"throws": "sometimes"}, "throws"),
         ("classic-2d", {"throws": None}, "throws"),
         ("classic-2d", {"throw_blockers": True}, "throw_blockers"),
+        ("classic-2d", {"level_gap": 1}, "level_gap"),
         ("classic-2d", {"ladders": "classic-5d"}, "ladders"),
         ("classic-2d", {"throw_fine_points": -5}, "throw_fine_points"),
         ("classic-2d", {"bury_points_max": -1}, "bury_points_max"),
@@ -227,6 +229,8 @@ def test_the_impossible_is_refused_by_name(name, overrides, option):
         ("classic-2d", {"match_end": "loop", "deals": 8}),
         ("classic-2d", {"throw_blockers": "shown", "must_defend": ["5", "T", "K"]}),
         ("classic-2d", {"redeal_no_points": True, "redeal_few_trumps": 9}),
+        ("classic-4d", {"level_gap": True, "permanent_twos": False}),
+        ("classic-1d-2c", {"level_gap": True}),
         ("classic-1d-2c", {"redeal_few_trumps": 7, "mutiny": True}),
         ("basic-2d", {"must_defend": ["5", "A"], "stop_levels": ["5"], "hook_back": ["A"]}),
         ("classic-2d", {"kitty": 0, "fallback": "no_trump", "multiplier": "last_trick"}),

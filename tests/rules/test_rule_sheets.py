@@ -80,7 +80,7 @@ def changes_nothing(rules: RuleSet, name: str, changed: RuleSet) -> bool:
             return rules.copies == 1
         case "level_joker_adjacent":
             return not tractors or rules.adjacency == "printed_rank"
-        case "adjacency":
+        case "adjacency" | "level_gap":
             return not tractors
         case "preference":
             return not tractors or rules.copies < 3

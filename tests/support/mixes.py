@@ -45,6 +45,15 @@ MIXED = {
         "adjacency": Adjacency.PRINTED_RANK,
         "multiplier": Multiplier.LAST_TRICK,
     },
+    "mixed-gap": {"decks": 2, "level_gap": True, "multiplier": Multiplier.PAIRS},
+    "mixed-gap-two-colour": {"decks": 2, "level_gap": True, "two_colour": True, "permanent_twos": True},
+    "mixed-gap-printed": {
+        "decks": 4,
+        "level_gap": True,
+        "adjacency": Adjacency.PRINTED_RANK,
+        "wider_beats": True,
+        "keep_groups_whole": True,
+    },
     "mixed-alternatives": {
         "decks": 4,
         "wider_beats": True,

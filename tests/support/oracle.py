@@ -65,6 +65,8 @@ class Oracle:
         between = [v for v in self.values[self.suit(low)] if bottom < v < top]
         if high == "LJ" and not self.options["level_joker_adjacent"]:
             return False
+        if self.options["level_gap"] and bottom < RANKS.index(self.level) < top < len(RANKS):
+            return False
         return bottom < top and not between
 
     # §3: shapes

@@ -122,17 +122,26 @@ def cards_from(text: str) -> list[str]:
     return told
 
 
-def shape(level: str, cards: str, yes: Said = NOTHING, *, trump: str = "S", when: When = tractors) -> Told:
-    """Groups of which one may ask whether they are a tractor; ``yes`` says why they are."""
+def shape(
+    level: str,
+    cards: str,
+    yes: Said = NOTHING,
+    *,
+    no: Said = NOTHING,
+    trump: str = "S",
+    when: When = tractors,
+) -> Told:
+    """Groups of which one may ask whether they are a tractor; ``yes`` and ``no`` say why (not)."""
     told = cards_from(cards)
     why = Said(f"拖拉机{yes.zh and '：'}{yes.zh}。", f"a tractor{yes.en and ': '}{yes.en}.")
+    why_not = Said(f"不是拖拉机{no.zh and '：'}{no.zh}。", f"no tractor{no.en and ': '}{no.en}.")
     one: list[Outcome] = [
         ({"components": [f"{width}x{len(told) // width}"]}, why)
         for width in range(2, MAX_WIDTH + 1)
         if len(told) % width == 0
     ]
-    none: Outcome = ({}, Said("不是拖拉机。", "no tractor."))
-    return Told({"kind": "shape", "level": level, "trump": trump, "cards": told}, (*one, none), when)
+    case = {"kind": "shape", "level": level, "trump": trump, "cards": told}
+    return Told(case, (*one, ({}, why_not)), when)
 
 
 def cut(cards: str, components: list[str], said: Said, *, trump: str = "S", copies: int = 3) -> Told:

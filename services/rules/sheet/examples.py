@@ -69,6 +69,7 @@ _ORDER: Final = (
 )
 
 _OUT: Final = Said("10 是级牌，J 与 9 相邻", "the tens are out, so J and 9 are adjacent")
+_OPEN: Final = Said("10 的位置空着，J 与 9 不相邻", "the place of the tens stays open between J and 9")
 _PRINTED: Final = Said("按牌面点数相邻", "by printed rank")
 
 
@@ -79,7 +80,7 @@ def _triples(rules: RuleSet) -> bool:
 _SHAPES: Final = (
     # 000 §3.1.2
     shape("T", "HKKQQ"),
-    shape("T", "HJJ99", _OUT),
+    shape("T", "HJJ99", _OUT, no=_OPEN),
     shape("T", "H554433"),
     shape("T", "LJ LJ STT", Said("小王接主级牌", "little joker and main level")),
     shape("T", "STT HTT", Said("主级牌接副级牌", "main and off level")),
@@ -105,7 +106,13 @@ _SHAPES: Final = (
     shape("3", "SAA22", Said("主牌里最小的", "the lowest of the trump suit"), when=by_rank),
     # 001, 002
     shape("5", "H333444", when=_triples),
-    shape("5", "H444666", Said("5 是级牌，4 与 6 相邻", "the fives are out"), when=_triples),
+    shape(
+        "5",
+        "H444666",
+        Said("5 是级牌，4 与 6 相邻", "the fives are out"),
+        no=Said("5 的位置空着", "the place of the fives stays open"),
+        when=_triples,
+    ),
     shape("5", "S555 H555", Said("主级牌接副级牌", "main and off level"), when=_triples),
     shape("5", "S555 H555", trump="NT", when=_triples),
     # 000 §3.2.2

@@ -179,13 +179,23 @@ def _tractors(rules: RuleSet) -> list[Paragraph]:
         3: Said("对子或三张（宽度相同）", "pairs or triples, of one width"),
         4: Said("对子、三张或四张（宽度相同）", "pairs, triples or quads, of one width"),
     }[rules.copies]
+    level = (
+        Said(
+            "级牌抽走后位置仍空着：打 10 时 J 与 9 不相邻。",
+            "The place that the level leaves in a suit stays open: at level 10, J and 9 are not adjacent.",
+        )
+        if rules.level_gap
+        else Said(
+            "不在这门里的牌先抽掉：打 10 时 J 与 9 相邻。",
+            "Ranks that the suit lacks are taken out first: at level 10, J and 9 are adjacent.",
+        )
+    )
     told = [
         plain(
             f"同一花色里（主牌算一门）大小相邻的两组以上{groups.zh}构成拖拉机。"
-            "不在这门里的牌先抽掉：打 10 时 J 与 9 相邻。首尾不相接：AA22 不是。",
+            f"{level.zh}首尾不相接：AA22 不是。",
             f"Two or more {groups.en}, adjacent in one suit (trumps are one suit), make a tractor. "
-            "Ranks that the suit lacks are taken out first: at level 10, J and 9 are adjacent. "
-            "There is no way round the end: AA22 is none.",
+            f"{level.en} There is no way round the end: AA22 is none.",
         )
     ]
     if rules.adjacency is Adjacency.PRINTED_RANK:
