@@ -70,7 +70,7 @@ class Idler:
 async def test_all_watchers_are_told_the_same_and_who_does_not_read_is_cut_off(house, calls):
     founded = await calls.settle("CreateTable", founding("classic-2d", [EASY] * 4, deals="4"), "founder")
     table_id = founded.table_id
-    process = psutil.Process(house.replicas[0].child.pid)
+    process = psutil.Process(house.replicas[0].pid)
     watches = [Watching(calls, table_id, f"w{n}", founded.resume).start() for n in range(WATCHERS)]
     idlers = [Idler(house, table_id, founded.resume) for _ in range(IDLERS)]
     await watches[0].until(lambda: watches[0].deals == 1, 60)

@@ -80,7 +80,7 @@ async def test_archived_audited_killed_pruned_and_made_anew(ledger, broker, tmp_
     tables = await playing
     assert audits > 1
     await archived(database, 1)
-    children = psutil.Process(ledger.child.pid).children(recursive=True)
+    children = psutil.Process(ledger.pid).children(recursive=True)
     ledger.kill()
     ledger.start()
     done = await archived(database, MATCHES)
