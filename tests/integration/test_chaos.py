@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 import pytest
-from support.house import RESUME_S, UNLIMITED, opened_house, patience
+from support.house import READY_S, RESUME_S, UNLIMITED, opened_house, patience
 from support.seats import EASY, NORMAL, Player, Watching, founding
 
 from services.game.verify import verify
@@ -26,18 +26,18 @@ SEED = int(os.environ.get("SHENGJI_CHAOS_SEED", "2026"))
 TABLES = 20
 DEALS = 10
 """Of each table."""
-WITHIN_S = 200
-"""For everything; a third of it on two idle cores."""
-QUIET_S = (2.0, 5.0)
+WITHIN_S = 500
+"""For everything; a tenth of it on two idle cores."""
+QUIET_S = (1.0, 3.5)
 """Between a recovery and the next fault."""
 DOWN_S = (0.0, 0.8)
 """How long what was killed stays away."""
 SEATS = (
-    ("ann", NORMAL, EASY, NORMAL),
-    ("ann", EASY, "cid", NORMAL),
-    (NORMAL, "bob", "cid", "dan"),
+    ("ann", EASY, EASY, NORMAL),
+    ("ann", EASY, "cid", EASY),
+    (EASY, "bob", "cid", "dan"),
     ("ann", "bob", "cid", "dan"),
-    (EASY, NORMAL, NORMAL, EASY),
+    (EASY, EASY, NORMAL, EASY),
 )
 
 
@@ -79,7 +79,8 @@ async def found(calls, number, rng):
         for seat, name in enumerate(names)
         if isinstance(name, str)
     ]
-    looking = ["onlooker", "onlooker", *(player.player for player in players[:1])]
+    # Two of one audience, and somebody who may see no hand.
+    looking = ["onlooker", players[0].player if players else "onlooker"]
     watches = [Watching(calls, table_id, who, resume, at % 2) for at, who in enumerate(looking)]
     return Table(table_id, players, watches)
 
@@ -96,7 +97,7 @@ async def faults(house, rng, done):
         if fault.what == "nats":
             house.nats.kill()
             await asyncio.sleep(rng.uniform(*DOWN_S))
-            await house.nats.start()
+            await house.nats.start(READY_S)
         else:
             service = house.bots if fault.what == "bot" else house.replicas[int(fault.what[-1])]
             service.kill()
@@ -122,10 +123,11 @@ async def play_under_faults(house, tables, rng):
         chaos.cancel()
         await asyncio.gather(chaos, return_exceptions=True)
     if not house.nats.running:
-        await house.nats.start()
+        await house.nats.start(READY_S)
     return done
 
 
+@pytest.mark.timeout(WITHIN_S + 100)
 async def test_nothing_is_lost_doubled_or_stuck(house, calls):
     rng = random.Random(SEED)
     tables = [await found(calls, number, rng) for number in range(TABLES)]

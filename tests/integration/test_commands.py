@@ -1,31 +1,24 @@
 """The `shengji` command as processes of its own: a demo that repeats, and a house that is kept up."""
 
 import asyncio
-import os
 import re
 import shutil
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
-import psutil
 import pytest
 from support.calls import Calls
-from support.house import patience
+from support.forks import Command
+from support.house import own_port, patience
 from support.seats import founding
 
 from services.cli.data import running
 from services.cli.log import entry
 from services.cli.reading import reader_of
 from services.pb.log.v1.log_pb2 import Commit
-from services.shell.nats_server import free_port
 
-RUN = "from services.cli.main import main; main(prog_name='shengji')"
 DEMO = ("demo", "--deals", "1", "--speed", "max", "--bots", "easy", "--preset", "classic-1d", "--seed", "s1")
-COMMAND_S = 120
-
-
 DIFFERING = """
 import services.cli.booked as booked
 from services.ledger.comparing import Difference
@@ -44,48 +37,17 @@ booked.audit = audit
 """Run before a command: an audit finds what is not there."""
 
 
-def start(*arguments: str, before: str = "", **options: object) -> subprocess.Popen[str]:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("SHENGJI_")}
-    return subprocess.Popen(
-        [sys.executable, "-c", before + RUN, *arguments],
-        env={**environ, "COLUMNS": "80", "NO_COLOR": "1"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        **options,
-    )
-
-
-def end(process: subprocess.Popen[str]) -> None:
-    """Kill a command that still runs, and what it started."""
-    if process.poll() is None:
-        for child in [*psutil.Process(process.pid).children(recursive=True), process]:
-            child.kill()
-        process.communicate()
-
-
-def finish(process: subprocess.Popen[str], within_s: float = COMMAND_S) -> subprocess.CompletedProcess[str]:
-    """Wait for a command's end; kill it if it takes too long."""
-    try:
-        out, err = process.communicate(timeout=within_s)
-    finally:
-        end(process)
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
-
-
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
-    return finish(start(*arguments))
+    return Command(*arguments).finish()
 
 
 @pytest.fixture(scope="module")
 def demos(tmp_path_factory):
     """The same demo run twice in fresh folders, side by side: (folder, what came of it)."""
     folders = [tmp_path_factory.mktemp("demo") / name for name in ("one", "two")]
-    processes = [start(*DEMO, "--data", str(folder)) for folder in folders]
-    return [(folder, finish(process)) for folder, process in zip(folders, processes, strict=True)]
+    commands = [Command(*DEMO, "--data", str(folder)) for folder in folders]
+    return [(folder, command.finish()) for folder, command in zip(folders, commands, strict=True)]
 
 
 async def events_of(folder: Path) -> tuple[list[str], list[list[bytes]]]:
@@ -130,7 +92,7 @@ def test_a_demo_says_what_the_ledger_says(demos):
 
 @pytest.mark.slow
 def test_a_demo_whose_ledger_differs_fails(tmp_path):
-    done = finish(start(*DEMO, "--data", str(tmp_path), before=DIFFERING))
+    done = Command(*DEMO, "--data", str(tmp_path), before=DIFFERING).finish()
     assert done.returncode == 1
     assert "ledger: DIFFERS" in done.stdout
     assert "nothing differs" not in done.stdout
@@ -172,18 +134,17 @@ def test_a_seed_is_played_once_in_a_folder(demos):
 
 
 @pytest.mark.slow
-def test_an_interrupted_demo_says_what_it_leaves_and_nothing_else(tmp_path):
-    demo = start("demo", "--data", str(tmp_path))
+async def test_an_interrupted_demo_says_what_it_leaves_and_nothing_else(tmp_path):
+    demo = Command("demo", "--data", str(tmp_path))
     try:
-        while "Trump is" not in demo.stdout.readline():
-            assert demo.poll() is None
-        demo.send_signal(signal.SIGINT)
-        ended = finish(demo, patience(30))
+        await demo.says("Trump is")
+        demo.signal(signal.SIGINT)
+        ended = await asyncio.to_thread(demo.finish, patience(30))
     finally:
-        end(demo)
+        demo.end()
     assert ended.returncode == 130
     assert ended.stderr.strip() == f"Stopped before its end; kept in {tmp_path}"
-    assert run("verify", "--data", str(tmp_path)).returncode == 0
+    assert (await asyncio.to_thread(run, "verify", "--data", str(tmp_path))).returncode == 0
 
 
 def test_a_damaged_log_is_not_sound(demos, tmp_path):
@@ -199,12 +160,11 @@ def test_a_damaged_log_is_not_sound(demos, tmp_path):
 
 
 async def test_a_house_is_kept_up_until_it_is_interrupted(tmp_path):
-    listen = f"127.0.0.1:{free_port()}"
+    listen = f"127.0.0.1:{own_port()}"
     others = ("--lobby-listen", "127.0.0.1:0", "--ledger-listen", "127.0.0.1:0")
-    house = start("up", "--data", str(tmp_path), "--listen", listen, *others, "--founders", "all")
+    house = Command("up", "--data", str(tmp_path), "--listen", listen, *others, "--founders", "all")
     try:
-        said = await asyncio.wait_for(asyncio.to_thread(house.stdout.readline), patience(30))
-        assert f"tables at {listen}" in said
+        await house.says(f"tables at {listen}")
         signed = await asyncio.to_thread(run, "token", "--player", "ply_anna", "--data", str(tmp_path))
         assert signed.returncode == 0
         calls = Calls([listen], lambda _: signed.stdout.strip())
@@ -222,12 +182,12 @@ async def test_a_house_is_kept_up_until_it_is_interrupted(tmp_path):
         elsewhere = await asyncio.to_thread(run, "verify", founded.table_id, "--nats", told.nats)
         assert elsewhere.returncode == 0, elsewhere.stderr
         assert f"{founded.table_id}: sound" in elsewhere.stdout
-        house.send_signal(signal.SIGINT)
-        out, err = await asyncio.to_thread(house.communicate, timeout=patience(20))
-        assert house.returncode == 0, err
-        assert "Traceback" not in out + err
+        house.signal(signal.SIGINT)
+        ended = await asyncio.to_thread(house.finish, patience(20))
+        assert ended.returncode == 0, ended.stderr
+        assert "Traceback" not in ended.stdout + ended.stderr
     finally:
-        end(house)
+        house.end()
     # Nothing is left running, and the folder is free again.
     again = await asyncio.to_thread(run, "verify", founded.table_id, "--data", str(tmp_path))
     assert again.returncode == 0, again.stderr

@@ -15,9 +15,10 @@ from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1.view_pb2 import PHASE_TRICKS
 
 NAMES = ("north", "east", "south", "west")
-FLOOD_S = 3.0
-RATE, BURST_S = 100, 4
-"""The defaults: calls of one kind a second, and for how many seconds a caller may save them up."""
+FLOOD_S = 2.0
+RATE, BURST_S = 25, 4
+"""Calls of one kind a second, and for how many seconds a caller may save them up: a flood on any machine."""
+LIMITS = {"SHENGJI_COMMAND_RATE": str(RATE), "SHENGJI_VIEW_RATE": str(RATE), "SHENGJI_STRANGER_RATE": "10"}
 FLOOD = """
 import asyncio, collections, json, sys, time
 import grpc
@@ -26,12 +27,11 @@ address, method, request, seconds = sys.argv[1], sys.argv[2], bytes.fromhex(sys.
 tokens = sys.argv[5:]
 
 async def main():
-    codes = collections.Counter()
+    codes = collections.Counter(RESOURCE_EXHAUSTED=0)
     async with grpc.aio.insecure_channel(address) as channel:
         call = channel.unary_unary("/shengji.table.v1.TableService/" + method)
         async def flood(number):
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
+            while time.monotonic() < began + seconds or codes["RESOURCE_EXHAUSTED"] <= codes.total() / 2:
                 made_up = "x.%s.%d-%d" % (tokens[0], number, sum(codes.values()))
                 token = tokens[0] if len(tokens) == 1 else made_up
                 try:
@@ -39,31 +39,35 @@ async def main():
                     codes["OK"] += 1
                 except grpc.aio.AioRpcError as error:
                     codes[error.code().name] += 1
+        began = time.monotonic()
+        print(flush=True)
         await asyncio.gather(*(flood(number) for number in range(16)))
-    print(json.dumps(codes))
+    print(json.dumps([codes, time.monotonic() - began]))
 
 asyncio.run(main())
 """
-"""Calls one method as fast as it can, 16 at once; with two tokens it makes up a new, false one each time."""
+"""Calls one method as fast as it can, 16 at once, until more was refused than served; with two tokens it makes
+up a new, false one each time."""
 
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory):
-    with running_house(tmp_path_factory.mktemp("flood")) as house:
+    with running_house(tmp_path_factory.mktemp("flood"), env=LIMITS) as house:
         yield house
 
 
 async def flooded(house, method, request, tokens, playing):
-    """(what came of playing, the flood's status codes) while a process of its own floods a method."""
+    """What came of playing while a process of its own floods a method; the flood's codes and seconds."""
     arguments = [house.replicas[0].address, method, request.SerializeToString().hex(), str(FLOOD_S), *tokens]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FLOOD, *arguments, stdout=asyncio.subprocess.PIPE
     )
     try:
+        await process.stdout.readline()
         result = await playing
     finally:
         out, _ = await process.communicate()
-    return result, json.loads(out)
+    return result, *json.loads(out)
 
 
 async def play_a_while(calls, seconds):
@@ -73,15 +77,15 @@ async def play_a_while(calls, seconds):
     view = await advance(players, PHASE_TRICKS)
     took = []
     began = time.monotonic()
-    while time.monotonic() - began < seconds and view.phase not in OVER:
+    while (time.monotonic() - began < seconds or len(took) < 20) and view.phase not in OVER:
         mover = players[view.to_act[0]]
         name, request = (await mover.choices(await mover.view(view.version)))[-1]
         started = time.monotonic()
         version = (await calls.settle(name, request, mover.player)).version
         took.append(time.monotonic() - started)
         view = await mover.view(version)
-        await asyncio.sleep(0.03)
-    assert len(took) > 10
+        await asyncio.sleep(0.05)
+    assert took
     return took
 
 
@@ -97,22 +101,23 @@ async def test_a_flood_slows_only_who_floods(house, calls, method):
         request = pb.PlayRequest(context=context, cards=[1])
     quiet = await play_a_while(calls, FLOOD_S)
     tokens = [house.token("flooder")]
-    slowed, codes = await flooded(house, method, request, tokens, play_a_while(calls, FLOOD_S))
+    playing = play_a_while(calls, FLOOD_S)
+    slowed, codes, seconds = await flooded(house, method, request, tokens, playing)
     served = sum(count for code, count in codes.items() if code != "RESOURCE_EXHAUSTED")
-    assert served <= RATE * (BURST_S + FLOOD_S + 2)
-    assert codes["RESOURCE_EXHAUSTED"] > served / 2
+    assert served <= RATE * (BURST_S + seconds) + 2
     assert not calls.retries, "nobody else was refused anything"
-    assert statistics.median(slowed) < max(patience(0.05), 4 * statistics.median(quiet))
-    assert max(slowed) < patience(1.0)
+    assert statistics.median(slowed) < max(patience(0.1), 5 * statistics.median(quiet))
+    assert max(slowed) < patience(2.0)
 
 
 async def test_false_tokens_are_not_looked_at_for_ever(house, calls):
     """A stranger's signatures cost time to check; a player who was known before is served meanwhile."""
     await play_a_while(calls, 1.0)
     tokens = ["eyJhbGciOiJFZERTQSJ9", "made up"]
-    slowed, codes = await flooded(house, "GetRules", pb.GetRulesRequest(), tokens, play_as_known(calls))
+    request = pb.GetRulesRequest()
+    slowed, codes, seconds = await flooded(house, "GetRules", request, tokens, play_as_known(calls))
     assert set(codes) == {"UNAUTHENTICATED", "RESOURCE_EXHAUSTED"}
-    assert codes["RESOURCE_EXHAUSTED"] > codes["UNAUTHENTICATED"]
+    assert codes["UNAUTHENTICATED"] <= 10 * (BURST_S + seconds) + 16
     assert statistics.median(slowed) < patience(0.1)
 
 
@@ -121,7 +126,7 @@ async def play_as_known(calls):
     founded = await calls.settle("CreateTable", founding(), NAMES[0])
     players = seated(calls, founded.table_id, NAMES, random.Random(2))
     version, took = 1, []
-    for _ in range(40):
+    for _ in range(30):
         view = await players[0].view(version)
         mover = players[view.to_act[0]]
         started = time.monotonic()

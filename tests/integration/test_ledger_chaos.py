@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from support.databases import KINDS, postgresql
-from support.house import patience
+from support.house import READY_S, patience
 from support.ledger_house import LedgerHouse, People, opened_ledger_house, people_of, staked
 
 from services.pb.ledger.v1 import ledger_service_pb2 as pb
@@ -106,7 +106,7 @@ async def faults(run: Run):
         elif what == "nats":
             run.house.nats.kill()
             await asyncio.sleep(run.rng.uniform(*DOWN_S))
-            await run.house.nats.start()
+            await run.house.nats.start(READY_S)
         else:
             await killed(run, what)
         run.killed[what] += 1
@@ -129,7 +129,7 @@ async def killed(run: Run, what: str):
     for service in services:
         service.start()
     # The other ledger goes on meanwhile; of the rest, wait until it serves.
-    await asyncio.gather(*(service.ready(patience(30)) for service in services))
+    await asyncio.gather(*(service.ready() for service in services))
 
 
 async def away(run: Run):

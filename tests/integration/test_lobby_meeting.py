@@ -6,7 +6,7 @@ import random
 import pytest
 from support.calls import Refused
 from support.house import UNLIMITED, patience, running_house
-from support.lobby_people import TOLD_S, Person, plan
+from support.lobby_people import Person, plan
 
 from services.pb.event.v1.event_pb2 import DIFFICULTY_NORMAL
 from services.pb.lobby.v1 import presence_service_pb2 as presence_pb
@@ -137,9 +137,10 @@ async def test_one_call_leads_back_from_any_loss(house, two, tables):
     playing = [person.player_at(tables, room, random.Random(5)) for person in two]
     for player in playing:
         player.watch.start()
-        await player.watch.until(lambda player=player: player.watch.version >= 1, TOLD_S)
+        await player.watch.until(lambda player=player: player.watch.version >= 1)
     while not playing[0].moves:
         await playing[0].act()
+        await asyncio.sleep(0.01)
     await ann.go()
     back = Person(ann.calls, replica=1)
     back.player, back.tokens = ann.player, ann.tokens

@@ -18,7 +18,7 @@ import pytest
 from nats.aio.client import Client
 from prometheus_client.parser import text_string_to_metric_families
 from support.calls import Calls, Refused
-from support.house import UNLIMITED, House
+from support.house import COMES_S, UNLIMITED, House, own_port
 from support.lobby_people import METHODS, LobbyCalls, Person, plan
 from support.lobby_taps import Tapped
 
@@ -36,7 +36,6 @@ from services.rules.reasons import Reason
 from services.shell.broker import Broker
 from services.shell.jwks import encode
 from services.shell.logs import ORDER
-from services.shell.nats_server import free_port
 
 USER_ID = "the-operators-own-name-for-dan"
 REPORT_TEXT = "He told me what he held."
@@ -72,6 +71,15 @@ VALUES = {
     "why": {"left", "offline", "after", "cancelled"},
     "filled": {"people", "bots"},
 }
+LATER = {
+    "shengji_players_online": 2 * 5,
+    "shengji_stays": 5,
+    "shengji_pass_seconds_count": 3,
+    "shengji_aftermath_lag_seconds_count": 1,
+    "shengji_founded_tables_total": 2,
+    "shengji_ended_rooms_total": 1,
+}
+"""What is counted a moment after its cause: wait for so much."""
 FIELDS = {
     "serving": {"address", "metrics_port"},
     "stopping": set(),
@@ -109,7 +117,7 @@ async def come_in(tapped, lobby, key):
     return ann, bob, cid, eve, dan, device
 
 
-async def meet_and_play(tapped, tables, ann, bob, eve):
+async def meet_and_play(tapped, tables, metrics, ann, bob, eve):
     """A room by code, which Eve never sees, a match at a table that needs a link, and talk."""
     planned = plan(deals="1")
     planned.spectators = SPECTATORS_LINK
@@ -124,10 +132,13 @@ async def meet_and_play(tapped, tables, ann, bob, eve):
     await fails(bob.join(made.code), "UNKNOWN_CODE")
     await bob.join(room.code)
     seats = [room_pb.TakeSeatRequest(room_id=room.room_id, seat=1 + number % 3) for number in range(12)]
-    taking = [
-        eve.calls.settle("TakeSeat", seat, bob.token, at % 2, bob.player_id) for at, seat in enumerate(seats)
-    ]
-    await asyncio.gather(*taking)
+    # Until two changes of one record have met.
+    while not sum(measured(page, "shengji_store_conflicts_total") for page in await pages_of(metrics)):
+        taking = [
+            eve.calls.settle("TakeSeat", seat, bob.token, at % 2, bob.player_id)
+            for at, seat in enumerate(seats)
+        ]
+        await asyncio.gather(*taking)
     await bob.take_seat(room.room_id, 2)
     for look in (
         eve.call("GetRoom", room_pb.GetRoomRequest(room_id=room.room_id)),
@@ -233,16 +244,14 @@ async def tell_all(house, metrics):
         for ring_key in house.ring.listed():
             tapped.keep("a private key of the ring", ring_key.key.private_bytes_raw())
         ann, bob, cid, eve, dan, device = await come_in(tapped, lobby, key)
-        await meet_and_play(tapped, tables, ann, bob, eve)
+        await meet_and_play(tapped, tables, metrics, ann, bob, eve)
         await look_for_matches(eve, cid)
         await go_wrong(tapped, lobby, key, bob, eve, dan, device)
         listed = await lobby.call("ListUsers", operator_pb.ListUsersRequest(), key, 1, "the operator")
         assert [player.user_id for player in listed.players] == [USER_ID]
         reports = await lobby.call("ListReports", operator_pb.ListReportsRequest(), key, 0, "the operator")
         assert not reports.reports, "the house's reports are not the operator's"
-        await asyncio.sleep(1.5)
-        for address in metrics:
-            tapped.pages.append(await asyncio.to_thread(read_page, f"http://{address}/metrics"))
+        tapped.pages = await counted_pages(metrics)
         for person in (ann, bob, cid, eve, dan):
             await person.go()
         assert [await replica.stop() for replica in house.lobbies] == [0, 0]
@@ -258,14 +267,36 @@ async def tell_all(house, metrics):
     return tapped
 
 
-def read_page(url):
-    with urllib.request.urlopen(url) as page:
+def read_page(address):
+    with urllib.request.urlopen(f"http://{address}/metrics") as page:
         return page.read().decode()
+
+
+async def pages_of(metrics):
+    """The metrics of each lobby as they are now."""
+    return [await asyncio.to_thread(read_page, address) for address in metrics]
+
+
+def measured(page, name):
+    """The sum of all samples of a name."""
+    families = text_string_to_metric_families(page)
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+async def counted_pages(metrics):
+    """The metrics once what is done later, or told to the other replica later, is in them."""
+    async with asyncio.timeout(COMES_S):
+        while True:
+            pages = await pages_of(metrics)
+            sums = {name: sum(measured(page, name) for page in pages) for name in LATER}
+            if all(least <= sums[name] for name, least in LATER.items()):
+                return pages
+            await asyncio.sleep(0.1)
 
 
 async def run(folder):
     house = House(folder, 1, UNLIMITED, nats_users=False, lobbies=2)
-    metrics = [f"127.0.0.1:{free_port()}" for _ in house.lobbies]
+    metrics = [f"127.0.0.1:{own_port()}" for _ in house.lobbies]
     for service, address in zip(house.lobbies, metrics, strict=True):
         service.env["SHENGJI_METRICS"] = address
     for service in (*house.replicas, *house.lobbies, house.bots):

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 from support.calls import Refused
-from support.house import UNLIMITED, running_house
+from support.house import COMES_S, UNLIMITED, running_house
 from support.seats import AT_ONCE, MOVED_ON, OVER, Watching, advance, founding, seated
 
 from services.pb.event.v1.event_pb2 import Pace
@@ -40,7 +40,7 @@ async def play_alternating(calls, founded, late, rng):
         version = await mover.move(await mover.view(view.version), count % 2)
         assert version, "nobody else moves"
         count += 1
-        if rng.random() < 0.1 and leader.resumes:
+        if count % 10 == 0 and leader.resumes:
             place = rng.randrange(len(leader.resumes))
             audience, after = rng.choice(AUDIENCES), leader.resumes[place]
             late.append((place + 1, Watching(calls, founded.table_id, audience, after, count % 2).start()))
@@ -62,7 +62,7 @@ async def test_two_replicas_alternate(house, calls, preset, deals):
     late = []
     count, refused = await play_alternating(calls, founded, late, rng)
     for watch in (*watches.values(), *(watch for _, watch in late)):
-        await watch.until(lambda watch=watch: watch.over, 10)
+        await watch.until(lambda watch=watch: watch.over)
         await watch.stop()
         assert not watch.breaks
     report = await house.sound(founded.table_id)
@@ -86,7 +86,7 @@ async def test_cards_are_drawn_alike_at_two_replicas(house, calls):
     """Rounds of the draw have no commits, and declarations come between them: one order everywhere."""
     pace = Pace()
     pace.CopyFrom(AT_ONCE)
-    pace.draw_ms, pace.declare_ms = 60, 1000
+    pace.draw_ms, pace.declare_ms = 60, 60_000
     rng = random.Random(8)
     founded = await calls.settle("CreateTable", founding("classic-2d", pace=pace, deals="1"), "north")
     table_id = founded.table_id
@@ -99,19 +99,21 @@ async def test_cards_are_drawn_alike_at_two_replicas(house, calls):
     late, at = [], 0
     view = await advance(players, PHASE_DECLARING)
     while view.phase == PHASE_DECLARING:
-        mover = players[at % 4]
-        for name, request in (await mover.choices(await mover.view()))[:-1]:  # declare, never pass
+        mover, mine = players[at % 4], watches[players[at % 4].player, 0]
+        *showing, passing = await mover.choices(await mover.view())
+        # As long as cards come, nobody passes.
+        for name, request in [*showing, passing] if view.drawn == 25 else showing:
             with suppress(Refused):
                 await calls.settle(name, request, mover.player, at % 2)
         if view.drawn < 25:
-            after = watches[mover.player, 0].resumes[-1]
-            late.append(Watching(calls, table_id, mover.player, after, at % 2, stay=True).start())
+            await mine.until(lambda mine=mine: mine.resumes)
+            late.append(Watching(calls, table_id, mover.player, mine.resumes[-1], at % 2, stay=True).start())
         await asyncio.sleep(0.07)
         at += 1
         view = await players[0].view()
     version = view.version
     for watch in (*watches.values(), *late):
-        await watch.until(lambda watch=watch: watch.version >= version, 10)
+        await watch.until(lambda watch=watch: watch.version >= version)
         await watch.stop()
     report = await house.sound(table_id)
     steps = [told(step).update for step in watches["north", 0].steps]
@@ -150,7 +152,7 @@ async def test_a_watch_is_renewed_through_the_other_replica(house, calls):
         assert told(await watch.read()).HasField("snapshot")
     answer = await calls.call("RenewWatch", pb.RenewWatchRequest(), "north", replica=0, metadata=bearer(900))
     for watch in watches:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(COMES_S):
             while told(await watch.read()).heartbeat.token_expires_at_ms != answer.expires_at_ms:
                 pass
         watch.cancel()

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from nats.aio.client import Client
 from support.calls import Calls, Refused
-from support.house import UNLIMITED, House
+from support.house import UNLIMITED, House, own_port
 from support.seats import AT_ONCE, OVER, Watching, founding, seated
 from support.secrecy import Truth, check_message, decoded
 
@@ -23,7 +23,6 @@ from services.pb.event.v1.event_pb2 import Pace
 from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1.view_pb2 import PHASE_DECLARING
 from services.shell.keys import master_keys
-from services.shell.nats_server import free_port
 
 NAMES = ("north", "east", "south", "west")
 VIEWERS = (*NAMES, "onlooker")
@@ -113,7 +112,7 @@ async def play_tapped(house, preset, deals, pace, sent, rng):
         version = await mover.move(await mover.view(view.version)) or view.version
         moves += 1
     for watch in watches:
-        await watch.until(lambda watch=watch: watch.over, 10)
+        await watch.until(lambda watch=watch: watch.over)
         await watch.stop()
     await calls.close()
     return table_id
@@ -125,7 +124,7 @@ def read_page(url):
 
 
 async def play_all(folder):
-    metrics = f"127.0.0.1:{free_port()}"
+    metrics = f"127.0.0.1:{own_port()}"
     house = House(folder, 2, UNLIMITED, nats_users=False)
     house.replicas[0].env["SHENGJI_METRICS"] = metrics
     for service in (*house.replicas, house.bots):

@@ -6,7 +6,6 @@ import uuid
 
 import pytest
 from support.calls import Refused
-from support.house import patience
 from support.ledger_house import TOLD_S, People, people_of, running_ledger_house, staked
 from support.seats import Player
 
@@ -21,7 +20,7 @@ from services.pb.table.v1.view_pb2 import PHASE_SCORED, PHASE_SEATING
 GRANT = 10_000
 STAKE = 10
 DEALS = 3
-PLAYED_S = 60
+PLAYED_S = 240
 
 
 @pytest.fixture(scope="module")
@@ -37,11 +36,11 @@ async def people(house):
 
 
 class Looking(Player):
-    """Looks at a deal's result for a moment, as people do."""
+    """Looks at a deal's result until the match is over, as people may."""
 
     async def choices(self, view):
         if view.phase == PHASE_SCORED:
-            await asyncio.sleep(patience(0.5))
+            await self.watch.until(lambda: self.watch.over)
         return await super().choices(view)
 
 
@@ -98,7 +97,7 @@ async def test_two_guests_and_two_bots_play_for_chips(house, people):
     assert await chips(people, ann, bob) == [(GRANT - 8 * STAKE, 8 * STAKE)] * 2
     (hold,) = (await people.balance(ann)).holds
     assert (hold.table_id, hold.amount) == (room.table_id, 8 * STAKE)
-    await people.play(room, random.Random(1), patience(PLAYED_S))
+    await people.play(room, random.Random(1), PLAYED_S)
     told = await people.settled(room.table_id, ann)
     match = told.match
     won = owed(await deals_of(house, room.table_id), STAKE)
@@ -157,7 +156,7 @@ async def test_a_match_that_a_seat_cannot_pay_for_is_ended_and_archived(house, p
         Looking(people.tables, room.table_id, player, seat, random.Random(seat), room.resume)
         for seat, player in enumerate((ann, bob))
     ]
-    async with asyncio.timeout(patience(PLAYED_S)):
+    async with asyncio.timeout(PLAYED_S):
         await asyncio.gather(*(player.play() for player in players))
     assert (await people.until(room.room_id, ann, ROOM_STATE_AFTER)).state == ROOM_STATE_AFTER
     told = await people.settled(room.table_id, ann)
@@ -183,7 +182,7 @@ async def test_a_match_that_a_seat_cannot_pay_for_is_ended_and_archived(house, p
 async def test_four_people_are_rated_and_matched_by_it(people):
     four = await people.guests(4)
     room = await people.table(four, staked(STAKE, deals="1"))
-    await people.play(room, random.Random(5), patience(PLAYED_S))
+    await people.play(room, random.Random(5), PLAYED_S)
     told = await people.settled(room.table_id, four[0])
     assert told.match.rated
     answer = await people.ask("GetRatings", pb.GetRatingsRequest(player_ids=four), four[0])
@@ -211,7 +210,7 @@ async def test_bots_alone_play_for_the_houses_chips(people):
     await people.call("StartRoom", start, host)
     room = await people.until(room.room_id, host, ROOM_STATE_PLAYING, ROOM_STATE_OPEN)
     assert room.state == ROOM_STATE_PLAYING, room.failed
-    told = await people.settled(room.table_id, people.admin(), patience(PLAYED_S))
+    told = await people.settled(room.table_id, people.admin(), PLAYED_S)
     assert (told.match.state, told.match.deals, told.match.rated) == (pb.MATCH_STATE_FINISHED, 2, False)
     # Two deals may cancel out, so each is looked at.
     assert sum(told.match.won) == 0
@@ -223,7 +222,7 @@ async def test_leaving_costs_where_the_rules_say_so(people):
     ann, bob = await people.guests(2)
     room = await people.table([ann, bob, "", ""], staked(STAKE, "bigkitty-4d"))
     players = people.at(room, random.Random(7))
-    async with asyncio.timeout(patience(20)):
+    async with asyncio.timeout(TOLD_S):
         while (view := await players[0].view()).phase == PHASE_SEATING:
             for player in players:
                 await player.move(await player.view())
@@ -246,7 +245,7 @@ async def test_the_same_people_play_again_at_once(people):
     room = await people.table([ann, "", bob, ""], staked(stake, deals="1"))
     seen = {room.table_id}
     for turn in range(4):
-        await people.play(room, random.Random(10 + turn), patience(PLAYED_S))
+        await people.play(room, random.Random(10 + turn), PLAYED_S)
         await people.until(room.room_id, ann, ROOM_STATE_AFTER)
         for player in (ann, bob):
             again = rooms.PlayAgainRequest(room_id=room.room_id, again=True)
@@ -267,7 +266,7 @@ async def test_an_audit_finds_nothing_while_it_runs_and_after(house, people):
     """Last in this file: all that the tests before left is in it. The house stops, and it is so still."""
     ann, bob = await people.guests(2)
     room = await people.table([ann, bob, "", ""], staked(STAKE, deals="2"))
-    playing = asyncio.create_task(people.play(room, random.Random(20), patience(PLAYED_S)))
+    playing = asyncio.create_task(people.play(room, random.Random(20), PLAYED_S))
     audits = 0
     while not playing.done() or not audits:
         await house.audited()

@@ -7,11 +7,10 @@ import psutil
 import pytest
 from support.broker import until
 from support.calls import Calls, Refused
-from support.house import UNLIMITED, opened_house, patience
+from support.house import COMES_S, UNLIMITED, opened_house, own_port
 from support.seats import EASY, Watching, founding
 
 from services.pb.table.v1 import table_service_pb2 as pb
-from services.shell.nats_server import free_port
 
 WATCHERS = 200
 IDLERS = 20
@@ -27,7 +26,7 @@ SMALL_WINDOW = (
 
 @pytest.fixture
 async def house(tmp_path):
-    metrics = f"127.0.0.1:{free_port()}"
+    metrics = f"127.0.0.1:{own_port()}"
     env = {**UNLIMITED, "SHENGJI_METRICS": metrics}
     async with opened_house(tmp_path, bots=True, env=env) as house:
         yield house
@@ -73,16 +72,16 @@ async def test_all_watchers_are_told_the_same_and_who_does_not_read_is_cut_off(h
     process = psutil.Process(house.replicas[0].pid)
     watches = [Watching(calls, table_id, f"w{n}", founded.resume).start() for n in range(WATCHERS)]
     idlers = [Idler(house, table_id, founded.resume) for _ in range(IDLERS)]
-    await watches[0].until(lambda: watches[0].deals == 1, 60)
+    await watches[0].until(lambda: watches[0].deals == 1, 2 * COMES_S)
     before = process.memory_info().rss
     for watch in watches:
-        await watch.until(lambda watch=watch: watch.over, 90)
+        await watch.until(lambda watch=watch: watch.over, 2 * COMES_S)
         await watch.stop()
     assert process.memory_info().rss - before < GROWTH_MB * 2**20
     assert {tuple(watch.steps) for watch in watches} == {tuple(watches[0].steps)}
     assert not any(watch.breaks for watch in watches), "who reads is not cut off"
     whole, resumes = watches[0].steps, watches[0].resumes
-    await until(lambda: metric(house, "shengji_slow_readers_total") == IDLERS, patience(12))
+    await until(lambda: metric(house, "shengji_slow_readers_total") == IDLERS, COMES_S)
     for idler in idlers:
         steps, refused = await idler.read_at_last()
         assert (refused.code, refused.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "SLOW_READER")
@@ -92,7 +91,7 @@ async def test_all_watchers_are_told_the_same_and_who_does_not_read_is_cut_off(h
         await idler.close()
     # The last idler goes on where it was cut off.
     rest = Watching(calls, table_id, "idler", resumes[len(steps) - 1] if steps else founded.resume).start()
-    await rest.until(lambda: rest.over, 30)
+    await rest.until(lambda: rest.over)
     await rest.stop()
     assert rest.steps == whole[len(steps) :]
 
@@ -103,9 +102,9 @@ async def test_a_watch_that_nobody_listens_to_any_more_is_forgotten(house):
     founded = await calls.settle("CreateTable", founding("classic-2d"), "founder")
     watches = [Watching(calls, founded.table_id, f"w{n}").start() for n in range(20)]
     for watch in watches:
-        await watch.until(lambda watch=watch: watch.starts == 1, 10)
+        await watch.until(lambda watch=watch: watch.starts == 1)
     assert metric(house, "shengji_watchers") == 20
     for watch in watches:
         await watch.stop()
     await calls.close()
-    await until(lambda: metric(house, "shengji_watchers") == 0, patience(5))
+    await until(lambda: metric(house, "shengji_watchers") == 0, COMES_S)

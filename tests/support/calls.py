@@ -27,7 +27,7 @@ RETRIED = {
     grpc.StatusCode.UNKNOWN,
 }
 """After these nobody knows whether a command was recorded."""
-CALL_S = 6.0
+CALL_S = 30.0
 OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.min_reconnect_backoff_ms", 50),

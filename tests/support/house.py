@@ -1,19 +1,16 @@
 """The whole house as processes of its own, to be killed and started again: nats-server, services, bots.
 
 Ports are chosen once, so whatever is started again is found where it was. What the services print is kept
-below DATA/logs. To import what a service needs takes most of a second, so one process does it once for all
-services that a test run starts, and each service is forked from it.
+below DATA/logs.
 """
 
 import asyncio
 import contextlib
-import multiprocessing
+import multiprocessing.process
 import os
 import random
-import runpy
 import signal
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -31,11 +28,14 @@ from services.shell.nats_server import NatsServer
 from services.shell.nats_users import passwords, url_as
 from services.shell.tokens import sign
 from services.shell.trust import LOBBY_ISSUER
+from support.forks import be_service, fork
 
 RESUME_S = 2.0
 """ARCHITECTURE §7: play goes on within 2 s of a restart."""
 READY_S = 120.0
 """In this time a process serves, however slow the machine is."""
+COMES_S = 60.0
+"""In this time comes what comes at all."""
 SLACK = 5.0
 UNLIMITED = {
     "SHENGJI_COMMAND_RATE": "0",
@@ -48,10 +48,6 @@ UNLIMITED = {
 """For tests in which a few players do what thousands do in life."""
 _PORTS = range(10_000, 32_000)
 """No system gives these to outgoing connections."""
-_FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(
-    ["uvloop", *(f"services.{name}.app" for name in ("table", "lobby", "bot", "ledger"))]
-)
 
 
 def patience(seconds: float) -> float:
@@ -76,18 +72,6 @@ def own_port() -> int:
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
             return port
-
-
-def _become(module: str, env: Mapping[str, str], log: str) -> None:
-    """Be ``python -m services.<module>`` in a session of its own."""
-    os.setsid()
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.environ.clear()
-    os.environ.update(env)
-    sys.argv = [f"services.{module}"]
-    runpy.run_module(f"services.{module}", run_name="__main__", alter_sys=True)
 
 
 class Service:
@@ -130,8 +114,7 @@ class Service:
         """Start the process; it is not ready yet."""
         assert not self.running
         self.log.parent.mkdir(parents=True, exist_ok=True)
-        self._child = _FORKS.Process(target=_become, args=(self.module, dict(self.env), str(self.log)))
-        self._child.start()
+        self._child = fork(be_service, self.module, dict(self.env), str(self.log))
 
     def signal(self, number: int) -> None:
         """Send a signal, if it is there."""
@@ -163,6 +146,21 @@ class Service:
             self.signal(signal.SIGTERM)
         return await self.wait(patience(20))
 
+    @asynccontextmanager
+    async def healths(self) -> AsyncIterator[grpc.aio.UnaryStreamCall]:
+        """A stream of what its health service says; it holds up an orderly end until it is closed."""
+        async with grpc.aio.insecure_channel(self.address) as channel:
+            watch = channel.unary_stream(
+                "/grpc.health.v1.Health/Watch",
+                request_serializer=HealthCheckRequest.SerializeToString,
+                response_deserializer=HealthCheckResponse.FromString,
+            )
+            stream = watch(HealthCheckRequest())
+            try:
+                yield stream
+            finally:
+                stream.cancel()
+
     async def health(self) -> int | None:
         """What its health service says; None when nobody answers."""
         async with grpc.aio.insecure_channel(self.address) as channel:
@@ -172,7 +170,7 @@ class Service:
                 response_deserializer=HealthCheckResponse.FromString,
             )
             try:
-                return (await check(HealthCheckRequest(), timeout=2)).status
+                return (await check(HealthCheckRequest(), timeout=10)).status
             except grpc.aio.AioRpcError:
                 return None
 

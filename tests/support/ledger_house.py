@@ -5,7 +5,6 @@ import contextlib
 import os
 import random
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -34,18 +33,18 @@ from services.pb.lobby.v1.room_service_pb2_grpc import RoomServiceStub
 from services.shell.key_ring import KeyRing
 from services.shell.trust import LOBBY_ISSUER
 from support.calls import OPTIONS, RETRIED, Calls, Refused
+from support.forks import Command
 from support.house import READY_S, UNLIMITED, House, Service
 from support.seats import AT_ONCE, Player
 
-CALL_S = 6.0
-TOLD_S = 15.0
+CALL_S = 30.0
+TOLD_S = 60.0
 """How long what follows by itself may take where nothing is broken."""
 QUICK = UNLIMITED | {
     "SHENGJI_CALL_RATE": "0",
     "SHENGJI_SIGN_IN_RATE": "0",
     "SHENGJI_QUERY_RATE": "0",
 }
-SHENGJI = "from services.cli.main import main; main(prog_name='shengji')"
 
 
 class LedgerHouse(House):
@@ -116,11 +115,9 @@ class LedgerHouse(House):
 
     async def shengji(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command on this house's data, log and database."""
-        command = [sys.executable, "-c", SHENGJI, *arguments, "--data", str(self.folder)]
-        environment = {**self.lobby.env, "COLUMNS": "80", "SHENGJI_DATABASE": self.database}
-        return await asyncio.to_thread(
-            subprocess.run, command, env=environment, capture_output=True, text=True, timeout=90, check=False
-        )
+        environment = {**self.lobby.env, "SHENGJI_DATABASE": self.database}
+        command = Command(*arguments, "--data", str(self.folder), env=environment)
+        return await asyncio.to_thread(command.finish)
 
     async def audited(self) -> Report:
         """The report of an audit, which must find nothing, whether or not the house runs."""
@@ -293,7 +290,7 @@ class People:
             if held.player_id
         ]
 
-    async def play(self, room: room_pb2.Room, rng: random.Random, within_s: float = 60) -> None:
+    async def play(self, room: room_pb2.Room, rng: random.Random, within_s: float = 240) -> None:
         """Play a room's match to its end."""
         async with asyncio.timeout(within_s):
             await asyncio.gather(*(player.play() for player in self.at(room, rng)))

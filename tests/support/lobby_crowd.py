@@ -1,6 +1,7 @@
 """A crowd of people in the lobby: who they are, what they do at random, and what became of it."""
 
 import asyncio
+import math
 import time
 import uuid
 from collections import Counter
@@ -37,14 +38,19 @@ class Crowd:
     Attributes:
         done: what happened how often.
         changes: changes of rooms that were acknowledged: the newest version of each.
+        until: when time is up.
     """
 
-    def __init__(self, tables, seconds):
+    def __init__(self, tables):
         self.tables = tables
-        self.until = time.monotonic() + seconds
+        self.until = math.inf
         self.codes = {}
         self.done = Counter()
         self.changes = {}
+
+    def did(self, what):
+        """Whether all this has happened."""
+        return all(self.done[one] for one in what)
 
     def saw(self, room):
         self.changes[room.room_id] = max(room.version, self.changes.get(room.room_id, 0))

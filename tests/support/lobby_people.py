@@ -5,6 +5,7 @@ Everything goes over the wire, to any of the lobby's replicas. A tap sees every 
 
 import asyncio
 import random
+import time
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -25,8 +26,8 @@ from support.calls import CALL_S, OPTIONS, RETRIED, Calls, Refused, Tap
 from support.seats import AT_ONCE, Player
 
 METHODS = {method.name: method for service in SERVED for method in service.methods}
-TOLD_S = 10.0
-"""How long what is told on Stay may take where nothing is broken."""
+TOLD_S = 60.0
+"""How long what is told on Stay may take."""
 
 
 def plan(preset: str = "classic-1d", **options: str) -> RoomPlan:
@@ -135,6 +136,7 @@ class Staying:
         idles: signs of life.
         breaks: why it broke, each time: the status' reason or code.
         refusals: the same as refusals.
+        broke_at: when, each time: the monotonic clock.
     """
 
     def __init__(self, person: "Person", replica: int, *, stay: bool = False) -> None:
@@ -147,6 +149,7 @@ class Staying:
         self.idles: list[presence_pb.StayIdle] = []
         self.breaks: list[str] = []
         self.refusals: list[Refused] = []
+        self.broke_at: list[float] = []
         self.news = asyncio.Condition()
         self.replica = replica
         self._stay = stay
@@ -184,6 +187,7 @@ class Staying:
                 refused = calls.refusal(self._person.player_id, "Stay", error)
                 self.breaks.append(refused.reason or refused.code.name)
                 self.refusals.append(refused)
+                self.broke_at.append(time.monotonic())
                 if refused.code not in RETRIED or self._stay:
                     raise refused from None
             finally:

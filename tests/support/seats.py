@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from services.pb.table.v1 import table_service_pb2 as pb
 from services.pb.table.v1 import view_pb2
 from services.pb.table.v1.view_pb2 import TableView
 from support.calls import RETRIED, Calls, Refused
+from support.house import COMES_S
 
 EASY, NORMAL = Difficulty.DIFFICULTY_EASY, Difficulty.DIFFICULTY_NORMAL
 AT_ONCE = Pace(
@@ -81,6 +83,7 @@ class Watching:
         resumes: the resume token of each step.
         starts: how many snapshots came.
         breaks: why it broke, each time: the status' reason or code.
+        broke_at: when, each time: the monotonic clock.
         view_version: the newest version told of.
     """
 
@@ -114,6 +117,7 @@ class Watching:
         self.resumes: list[str] = []
         self.starts = 0
         self.breaks: list[str] = []
+        self.broke_at: list[float] = []
         self.version = 0
         self.to_act: tuple[int, ...] = ()
         self.over = False
@@ -152,6 +156,7 @@ class Watching:
             except grpc.aio.AioRpcError as error:
                 refused = self._calls.refusal(self.player, "Watch", error)
                 self.breaks.append(refused.reason or refused.code.name)
+                self.broke_at.append(time.monotonic())
                 if refused.code not in RETRIED | {grpc.StatusCode.RESOURCE_EXHAUSTED}:
                     raise refused from None
             finally:
@@ -185,7 +190,7 @@ class Watching:
         async with self.news:
             self.news.notify_all()
 
-    async def until(self, condition: object, within_s: float) -> None:
+    async def until(self, condition: object, within_s: float = COMES_S) -> None:
         """Wait until a condition of this watch holds.
 
         Raises:
