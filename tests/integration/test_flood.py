@@ -46,8 +46,8 @@ async def main():
 
 asyncio.run(main())
 """
-"""Calls one method as fast as it can, 16 at once, until more was refused than served; with two tokens it makes
-up a new, false one each time."""
+"""Calls one method as fast as it can, 16 at once, until more was refused than served; with two tokens it
+makes up a new, false one each time."""
 
 
 @pytest.fixture(scope="module")
