@@ -48,6 +48,7 @@ UNLIMITED = {
 """For tests in which a few players do what thousands do in life."""
 _PORTS = range(10_000, 32_000)
 """No system gives these to outgoing connections."""
+_given: set[int] = set()
 
 
 def patience(seconds: float) -> float:
@@ -71,7 +72,9 @@ def own_port() -> int:
         port = random.SystemRandom().choice(_PORTS[worker::workers])
         with contextlib.suppress(OSError), socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
-            return port
+            if port not in _given:
+                _given.add(port)
+                return port
 
 
 class Service:
