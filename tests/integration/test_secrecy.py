@@ -99,7 +99,9 @@ async def play_tapped(house, preset, deals, pace, sent, rng):
     table_id = founded.table_id
     sent.clear()  # the founder's answer has no view
     watches = [Watching(calls, table_id, viewer, "", at % 2).start() for at, viewer in enumerate(VIEWERS)]
-    watches += [Watching(calls, table_id, viewer, founded.resume).start() for viewer in VIEWERS]
+    # From the founding on: all at one table, and one at the larger ones: an audience is told one message.
+    resuming = VIEWERS if deals > 1 else VIEWERS[:1]
+    watches += [Watching(calls, table_id, viewer, founded.resume).start() for viewer in resuming]
     players = seated(calls, table_id, NAMES, rng, bold=0.4)
     version, moves = 1, 0
     while True:

@@ -77,7 +77,9 @@ async def note_stalls(stalls):
 
 
 async def test_all_watchers_are_told_the_same_and_who_does_not_read_is_cut_off(house, calls):
-    founded = await calls.settle("CreateTable", founding("classic-2d", [EASY] * 4, deals="4"), "founder")
+    founded = await calls.settle(
+        "CreateTable", founding("classic-1d", [EASY] * 4, deals="5", match_end='"loop"'), "founder"
+    )
     table_id = founded.table_id
     process = psutil.Process(house.replicas[0].pid)
     watches = [Watching(calls, table_id, f"w{n}", founded.resume).start() for n in range(WATCHERS)]
