@@ -123,7 +123,7 @@ async def agreed_records(house, everybody):
         try:
             check_agree(records)
             await check_places(everybody, records)
-        except AssertionError:
+        except (AssertionError, KeyError):
             if time.monotonic() > give_up:
                 raise
         else:
