@@ -1,12 +1,16 @@
-"""Fixtures that several folders share: a real nats-server, and a connection to it."""
+"""What several folders share: a real nats-server, a connection to it; and no haste, as machines are busy."""
 
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from support.broker import running_server
+from hypothesis import HealthCheck, settings
+from support.broker import PATIENCE_S, be_patient, running_server
 
 from services.shell.broker import Broker
 from services.shell.nats_server import NatsServer
+
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -27,8 +31,14 @@ def nats_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NatsServer
 
 
 @pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in this process gives NATS up soon."""
+    be_patient(monkeypatch)
+
+
+@pytest.fixture
 async def broker(nats_server: NatsServer) -> AsyncIterator[Broker]:
     """A connection to the module's server."""
-    connection = await Broker.connect(nats_server.url, "test")
+    connection = await Broker.connect(nats_server.url, "test", within_s=PATIENCE_S)
     yield connection
     await connection.close()

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from support.broker import until
+from support.broker import PATIENCE_S, until
 
 from services.shell.broker import Broker
 from services.shell.bus import Bus, MemoryBus, NatsBus
@@ -69,8 +69,8 @@ class TestNatsBus(BusContract):
         nats_server.kill()
         await until(lambda: not broker.connected)
         await bus.tell("restart", b"lost")
-        await nats_server.start()
-        await until(lambda: broker.connected)
+        await nats_server.start(within_s=PATIENCE_S)
+        await until(lambda: broker.epoch == 1)  # what it subscribed to is renewed then
         await bus.tell("restart", b"heard")
         await until(lambda: bool(heard))
         await asyncio.sleep(0.1)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.broker import Writer, check_chain, new_table
+from support.broker import Writer, check_chain, new_table, run_unhurried
 
 from services.game.ids import stream_name
 from services.shell.log_append import Outcome
@@ -15,7 +15,7 @@ from services.shell.log_store import Appended, Frozen, Lost, Stored, Unavailable
 
 @pytest.fixture
 def log() -> MemoryLog:
-    return MemoryLog()
+    return MemoryLog(freeze_after_s=60)
 
 
 async def begun(log: MemoryLog, table: str) -> int:
@@ -100,13 +100,16 @@ async def test_after_an_unknown_outcome_the_connection_is_waited_for(log: Memory
     assert await log.append(table, 0, b"x", "m") == Appended(log.store.commits(table)[0].sequence)
 
 
-async def test_a_connection_lost_after_an_unknown_outcome_leaves_it_unknown(log: MemoryLog) -> None:
-    table = new_table()
+def test_a_connection_lost_after_an_unknown_outcome_leaves_it_unknown(log: MemoryLog) -> None:
     log.faults.append(Fault.LOSE_ANSWER)
     log.faults.extend([Fault.NOT_SENT] * 1000)
-    with pytest.raises(Unavailable) as caught:
-        await log.append(table, 0, b"x", "m", timeout_s=0.2)
-    assert (caught.value.why, caught.value.outcome_unknown) == (Why.NOT_CONNECTED, True)
+
+    async def lose() -> None:
+        with pytest.raises(Unavailable) as caught:
+            await log.append(new_table(), 0, b"x", "m")
+        assert (caught.value.why, caught.value.outcome_unknown) == (Why.NOT_CONNECTED, True)
+
+    run_unhurried(lose())
 
 
 async def test_a_full_store_is_said_at_once(log: MemoryLog) -> None:
@@ -128,15 +131,18 @@ async def test_a_full_store_after_a_lost_answer_does_not_hide_the_commit(log: Me
     assert (caught.value.why, caught.value.outcome_unknown) == (Why.STORE_FULL, True)
 
 
-async def test_a_table_that_stays_behind_is_frozen_and_thaws_when_the_log_comes_right() -> None:
-    log, table = MemoryLog(freeze_after_s=0.3), new_table()
+def test_a_table_that_stays_behind_is_frozen_and_thaws_when_the_log_comes_right() -> None:
+    run_unhurried(stay_behind(MemoryLog(freeze_after_s=15), new_table()))
+
+
+async def stay_behind(log: MemoryLog, table: str) -> None:
     first = await begun(log, table)
     log.faults.extend([Fault.STALE] * 1000)
     with pytest.raises(Unavailable) as caught:
-        await log.append(table, first, b"x", "m", timeout_s=0.15)
+        await log.append(table, first, b"x", "m", timeout_s=10)
     assert (caught.value.why, caught.value.outcome_unknown) == (Why.BEHIND, False)
     with pytest.raises(Frozen) as frozen:
-        await log.append(table, first, b"x", "m", timeout_s=5)
+        await log.append(table, first, b"x", "m", timeout_s=20)
     assert frozen.value.what == table
     log.faults.clear()
     assert isinstance(await log.append(table, first, b"x", "m"), Appended)
@@ -197,4 +203,4 @@ def test_whatever_goes_wrong_the_chain_holds(scripts: tuple[list[Fault], list[Fa
         await asyncio.gather(*(write(writer) for writer in writers))
         check_chain(store.commits(table), writers)
 
-    asyncio.run(play())
+    run_unhurried(play())

@@ -5,13 +5,14 @@ import contextlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 from nats.aio.msg import Msg
 from nats.js import api
 from nats.js.errors import APIError
-from support.broker import new_table, until
+from support.broker import PATIENCE_S, new_table, until
 
 from services.game.ids import every_subject, stream_name, subject
 from services.lobby.store import NOTHING, Write
@@ -25,6 +26,10 @@ from services.shell.log_store import Appended, Unavailable
 from services.shell.nats_server import NatsServer
 from services.shell.nats_users import USERS, passwords, url_as
 
+REFUSED_S = 0.3
+"""How long an answer is waited for that never comes, since what is forbidden is not answered."""
+patient = pytest.mark.usefixtures("patient")
+
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NatsServer, dict[str, str]]]:
@@ -37,12 +42,13 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[NatsServ
 
 
 async def _start(server: NatsServer, known: dict[str, str]) -> None:
-    await server.start()
-    broker = await Broker.connect(url_as(server.url, "table", known), "table")
+    await server.start(within_s=PATIENCE_S)
+    broker = await Broker.connect(url_as(server.url, "table", known), "table", within_s=PATIENCE_S)
     await ensure_streams(broker)
     await broker.close()
 
 
+@patient
 async def test_a_table_service_writes_and_everybody_reads(guarded: tuple[NatsServer, dict[str, str]]) -> None:
     server, known = guarded
     table_id = new_table()
@@ -55,13 +61,14 @@ async def test_a_table_service_writes_and_everybody_reads(guarded: tuple[NatsSer
         await broker.close()
 
 
+@patient
 @pytest.mark.parametrize("name", ["bot", "reader", "lobby", "ledger", "archiver"])
 async def test_only_tables_write_to_the_log(guarded: tuple[NatsServer, dict[str, str]], name: str) -> None:
     server, known = guarded
     table_id = new_table()
     broker = await Broker.connect(url_as(server.url, name, known), name)
     with pytest.raises(Unavailable):
-        await JetStreamLog(broker).append(table_id, 0, b"forged", "d", timeout_s=1.0)
+        await JetStreamLog(broker).append(table_id, 0, b"forged", "d", timeout_s=REFUSED_S)
     for forbidden in (
         *(() if name == "archiver" else ("$JS.API.STREAM.PURGE.SJ_TABLES_0",)),
         "$JS.API.STREAM.DELETE.SJ_TABLES_0",
@@ -72,6 +79,7 @@ async def test_only_tables_write_to_the_log(guarded: tuple[NatsServer, dict[str,
         "sj.v1.live.x",
     ):
         await broker.client.publish(forbidden, b"")
+    await broker.client.flush()
     await broker.close()
     owner = await Broker.connect(url_as(server.url, "table", known), "table")
     assert await JetStreamLog(owner).read(table_id) == []
@@ -119,11 +127,12 @@ async def test_who_may_listen_hears_what_was_recorded(
     await reader.client.flush()
     owner = await Broker.connect(url_as(server.url, "table", known), "table")
     assert isinstance(await JetStreamLog(owner).append(table_id, 0, b"first", "d"), Appended)
-    assert await asyncio.wait_for(heard.get(), 5) == b"first"
+    assert await asyncio.wait_for(heard.get(), PATIENCE_S) == b"first"
     await owner.close()
     await reader.close()
 
 
+@patient
 @pytest.mark.parametrize(("name", "durable"), [("bot", "bots"), ("lobby", "lobby"), ("ledger", "ledger")])
 async def test_each_keeps_its_own_place_in_the_log(
     guarded: tuple[NatsServer, dict[str, str]], name: str, durable: str
@@ -140,22 +149,23 @@ async def test_each_keeps_its_own_place_in_the_log(
     )
     await broker.js.add_consumer(stream, config)
     pull = await broker.js.pull_subscribe_bind(durable, stream)
-    [message] = await pull.fetch(1, timeout=2)
+    [message] = await pull.fetch(1, timeout=PATIENCE_S)
     assert message.data == b"first"
-    await message.ack_sync()
+    await message.ack_sync(timeout=PATIENCE_S)
     info = await broker.js.consumer_info(stream, durable)
     assert (info.num_ack_pending, info.num_pending) == (0, 0)
     config.durable_name = "somebody"
     with pytest.raises(TimeoutError):
-        await broker.js.add_consumer(stream, config)
+        await broker.client.jetstream(timeout=REFUSED_S).add_consumer(stream, config)
     await broker.close()
 
 
+@patient
 async def test_the_lobby_uses_its_records_reports_and_bus(guarded: tuple[NatsServer, dict[str, str]]) -> None:
     server, known = guarded
     broker = await Broker.connect(url_as(server.url, "lobby", known), "lobby")
     await ensure_lobby_streams(broker)
-    store, told, heard = JetStreamStore(broker), [], []
+    store, told, heard = JetStreamStore(broker, timeout_s=PATIENCE_S), [], []
     following = await store.follow("users", lambda key, entry: told.append(entry.value))
     await store.commit([Write("users.a", b"1", 0), Write("users.b", b"2", 0)])
     [revision] = await store.commit([Write("users.c", b"x" * 60_000, 0)])
@@ -164,9 +174,11 @@ async def test_the_lobby_uses_its_records_reports_and_bus(guarded: tuple[NatsSer
     await bus.hear("users", heard.append)
     await bus.tell("users", b"news")
     await until(lambda: heard == [b"news"] and len(told) == 3)
-    answer = await ask(broker.inbox, "sj.v1.reports.house", b"report", 2.0)
+    answer = await ask(broker.inbox, "sj.v1.reports.house", b"report", PATIENCE_S)
     assert answer["stream"] == "SJ_REPORTS"
-    report = await get_message(broker.inbox, "SJ_REPORTS", {"last_by_subj": "sj.v1.reports.house"}, 2.0)
+    report = await get_message(
+        broker.inbox, "SJ_REPORTS", {"last_by_subj": "sj.v1.reports.house"}, PATIENCE_S
+    )
     assert report is not None
     for count in range(300):  # more than the server sends before it asks whether that was too fast
         await store.commit([Write(f"users.many{count}", b"x" * 30_000, 0)])
@@ -178,30 +190,33 @@ async def test_the_lobby_uses_its_records_reports_and_bus(guarded: tuple[NatsSer
     await broker.close()
 
 
+@patient
 @pytest.mark.parametrize("name", ["bot", "reader", "ledger"])
 async def test_nobody_else_sees_or_changes_the_lobbys_records(
     guarded: tuple[NatsServer, dict[str, str]], name: str
 ) -> None:
     server, known = guarded
     broker = await Broker.connect(url_as(server.url, name, known), name)
-    store, heard = JetStreamStore(broker, timeout_s=0.3), []
+    store, heard = JetStreamStore(broker, timeout_s=REFUSED_S), []
     with pytest.raises(Unavailable):
         await store.commit([Write("others.a", b"x", 0)])
     await NatsBus(broker).hear("others", heard.append)
     await broker.client.publish("sj.v1.bus.others", b"x")
     await broker.client.publish("sj.v1.reports.others", b"x")
     with pytest.raises(Unavailable):
-        await ask(broker.inbox, "$JS.API.STREAM.MSG.GET.KV_SJ_LOBBY", b'{"seq":1}', 0.3)
+        await ask(broker.inbox, "$JS.API.STREAM.MSG.GET.KV_SJ_LOBBY", b'{"seq":1}', REFUSED_S)
+    await broker.client.flush()
     lobby = await Broker.connect(url_as(server.url, "lobby", known), "lobby")
     await NatsBus(lobby).tell("others", b"x")
     assert await JetStreamStore(lobby).get("others.a") == NOTHING
     request = {"last_by_subj": "sj.v1.reports.others"}
-    assert await get_message(lobby.inbox, "SJ_REPORTS", request, 2.0) is None
+    assert await get_message(lobby.inbox, "SJ_REPORTS", request, PATIENCE_S) is None
     assert heard == []
     await lobby.close()
     await broker.close()
 
 
+@patient
 async def test_no_stream_or_consumer_of_the_lobbys_writes_to_the_log_for_it(
     guarded: tuple[NatsServer, dict[str, str]],
 ) -> None:
@@ -213,13 +228,13 @@ async def test_no_stream_or_consumer_of_the_lobbys_writes_to_the_log_for_it(
         src="$KV.SJ_LOBBY.>", dest=subject(table_id, "d").rsplit(".", 2)[0] + ".>"
     )
     with pytest.raises(TimeoutError):
-        await broker.js.update_stream(config)
+        await broker.client.jetstream(timeout=REFUSED_S).update_stream(config)
     with pytest.raises(APIError):
         await broker.js.add_stream(config)
     await JetStreamStore(broker).commit([Write("forged.a", b"forged", 0)])
     consumer = {"deliver_subject": subject(table_id, "d"), "ack_policy": "none"}
     with contextlib.suppress(Unavailable):
-        await create_consumer(broker.inbox, "KV_SJ_LOBBY", consumer, 1.0)
+        await create_consumer(broker.inbox, "KV_SJ_LOBBY", consumer, REFUSED_S)
     await broker.client.publish(f"$KV.SJ_LOBBY.{table_id}.d", b"forged")
     await asyncio.sleep(0.3)
     await broker.close()
@@ -228,6 +243,7 @@ async def test_no_stream_or_consumer_of_the_lobbys_writes_to_the_log_for_it(
     await owner.close()
 
 
+@patient
 async def test_a_lobby_leaves_streams_as_the_tables_made_them(
     guarded: tuple[NatsServer, dict[str, str]],
 ) -> None:
@@ -237,7 +253,7 @@ async def test_a_lobby_leaves_streams_as_the_tables_made_them(
     config.description = "as a later version has it"
     await owner.js.update_stream(config)
     broker = await Broker.connect(url_as(server.url, "lobby", known), "lobby")
-    await ensure_lobby_streams(broker, within_s=1)
+    await ensure_lobby_streams(broker)
     await broker.close()
     assert (await owner.js.stream_info("KV_SJ_LOBBY")).config.description == config.description
     await ensure_streams(owner)
@@ -248,8 +264,8 @@ async def test_a_lobby_leaves_streams_as_the_tables_made_them(
 async def test_the_lobby_may_come_before_everybody_else(tmp_path: Path) -> None:
     known = passwords(tmp_path)
     server = NatsServer(tmp_path / "nats", passwords=known)
-    await server.start()
-    broker = await Broker.connect(url_as(server.url, "lobby", known), "lobby")
+    await server.start(within_s=PATIENCE_S)
+    broker = await Broker.connect(url_as(server.url, "lobby", known), "lobby", within_s=PATIENCE_S)
     try:
         await ensure_lobby_streams(broker)
         await JetStreamStore(broker).commit([Write("first.a", b"x", 0), Write("first.b", b"x", 0)])
@@ -263,7 +279,8 @@ async def test_the_lobby_may_come_before_everybody_else(tmp_path: Path) -> None:
 def test_a_folder_from_before_gains_the_users_that_came_later(tmp_path: Path) -> None:
     path = keys_folder(tmp_path) / "nats.json"
     path.write_text(json.dumps({"table": "old", "bot": "older", "gone": "kept"}))
-    with ProcessPoolExecutor(4) as pool:
+    # Not forked, since other tests' threads may hold locks.
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
         results = list(pool.map(passwords, [tmp_path] * 12))
     assert all(result == results[0] for result in results), "processes that race agree"
     assert set(results[0]) == {user.name for user in USERS} | {"gone"}

@@ -27,6 +27,8 @@ from services.shell.trust import trusted
 
 PLAYERS = players.DESCRIPTOR.services_by_name["PlayerService"]
 OPERATORS = operators.DESCRIPTOR.services_by_name["OperatorService"]
+SLOW = 0.01
+"""A rate at which no second call becomes free while a test runs, however long that takes."""
 
 
 class Servicer:
@@ -145,17 +147,17 @@ async def test_an_operators_service_takes_keys_and_no_tokens(tmp_path):
 
 
 async def test_open_methods_are_limited_by_address(tmp_path):
-    async with house(tmp_path, rate=0.5) as at:
+    async with house(tmp_path, rate=SLOW) as at:
         assert [await at.ask("SignIn") for _ in range(3)] == [None] * 3
         refused = await at.ask("SignIn")
         assert (refused.code, refused.reason) == (grpc.StatusCode.RESOURCE_EXHAUSTED, "RATE_LIMITED")
-        assert 0 < refused.retry.retry_delay.ToMilliseconds() <= 2000
+        assert 0 < refused.retry.retry_delay.ToMilliseconds() <= 1000 / SLOW
         assert await at.ask("Refresh") is None
         assert await at.ask("GetPlayer", at.token("ann")) is None
 
 
 async def test_one_operators_flood_slows_nobody_else(tmp_path):
-    async with house(tmp_path, operator_rate=0.5) as at:
+    async with house(tmp_path, operator_rate=SLOW) as at:
         flood = [await at.ask("GetPlayer", at.token(f"ply_{i}", operator="acme")) for i in range(5)]
         assert [refused and refused.reason for refused in flood] == [None] * 3 + ["RATE_LIMITED"] * 2
         assert flood[-1].retry is not None
@@ -166,7 +168,7 @@ async def test_one_operators_flood_slows_nobody_else(tmp_path):
 
 
 async def test_operators_calls_are_limited_by_operator(tmp_path):
-    async with house(tmp_path, rate=0.5) as at:
+    async with house(tmp_path, rate=SLOW) as at:
         answers = [await at.ask("GetUser", "opk_acme") for _ in range(4)]
         assert answers[:3] == [None] * 3
         assert (answers[3].reason, answers[3].retry is not None) == ("RATE_LIMITED", True)
@@ -174,7 +176,7 @@ async def test_operators_calls_are_limited_by_operator(tmp_path):
 
 
 async def test_bad_keys_are_limited_by_address_like_bad_tokens(tmp_path):
-    async with house(tmp_path, stranger_rate=0.5) as at:
+    async with house(tmp_path, stranger_rate=SLOW) as at:
         reasons = [(await at.ask("GetUser", "x")).reason for _ in range(5)]
         assert reasons == ["UNAUTHENTICATED"] * 3 + ["RATE_LIMITED"] * 2
         assert (await at.ask("GetUser", "opk_acme")).reason == "RATE_LIMITED"

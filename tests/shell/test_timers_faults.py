@@ -2,7 +2,8 @@
 
 import asyncio
 
-from support.broker import new_table, now_us, until
+import pytest
+from support.broker import PATIENCE_S, new_table, now_us, until
 
 from services.shell.broker import Broker
 from services.shell.nats_server import NatsServer
@@ -10,10 +11,11 @@ from services.shell.timers import Done, Due, Verdict
 from services.shell.timers_jetstream import JetStreamTimers
 
 MS = 1000
+BACKUP_MS = 200
 
 
 async def test_timers_survive_a_killed_server(nats_server: NatsServer, broker: Broker) -> None:
-    timers = JetStreamTimers(broker, now_us, backup_s=0.2)
+    timers = JetStreamTimers(broker, now_us, backup_s=BACKUP_MS / 1000)
     fired: dict[str, list[int]] = {}
 
     async def handle(due: Due) -> Verdict:
@@ -21,24 +23,31 @@ async def test_timers_survive_a_killed_server(nats_server: NatsServer, broker: B
         return Done()
 
     await timers.start(handle)
-    past, future = new_table(), new_table()
-    # One is due while the server is away, one after it is back.
-    await timers.arm(past, 1, now_us() + 100 * MS)
-    await timers.arm(future, 1, now_us() + 1_500 * MS)
-    nats_server.kill()
-    await asyncio.sleep(0.6)
-    assert fired == {}
-    await nats_server.start()
-    await until(lambda: len(fired) == 2, within_s=5)
+    # One is due while the server is away, one after it is back: again with more time if that was too slow.
+    for ahead_ms in (200, 3_000, 30_000):
+        past, future = new_table(), new_table()
+        due_us = now_us() + ahead_ms * MS
+        await timers.arm(past, 1, due_us)
+        await timers.arm(future, 1, due_us + 1_300 * MS)
+        nats_server.kill()
+        if now_us() < due_us:
+            break
+        await nats_server.start(within_s=PATIENCE_S)
+    await asyncio.sleep((due_us - now_us()) / 1e6 + 2 * BACKUP_MS / 1000)
+    assert past not in fired
+    assert future not in fired
+    await nats_server.start(within_s=PATIENCE_S)
+    await until(lambda: past in fired and future in fired)
     await asyncio.sleep(0.5)
-    assert {table: len(times) for table, times in fired.items()} == {past: 1, future: 1}
-    assert 200 * MS <= fired[future][0] < 700 * MS
+    assert (len(fired[past]), len(fired[future])) == (1, 1)
+    assert fired[future][0] >= BACKUP_MS * MS
     await timers.stop()
 
 
 async def test_one_taken_and_not_acknowledged_goes_to_another_replica(
-    nats_server: NatsServer, broker: Broker
+    nats_server: NatsServer, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("services.shell.timers_jetstream.ACK_WAIT_S", 1.0)
     timers, taken, again = JetStreamTimers(broker, now_us, backup_s=0), asyncio.Event(), asyncio.Event()
 
     async def never(due: Due) -> Verdict:
@@ -57,12 +66,13 @@ async def test_one_taken_and_not_acknowledged_goes_to_another_replica(
     connection = await Broker.connect(nats_server.url, "other")
     other = JetStreamTimers(connection, now_us, backup_s=0)
     await other.start(handle)
-    async with asyncio.timeout(7):
+    async with asyncio.timeout(PATIENCE_S):
         await again.wait()
     await other.stop()
     await connection.close()
 
 
+@pytest.mark.usefixtures("patient")
 async def test_arming_is_repeated_when_the_server_was_away(nats_server: NatsServer, broker: Broker) -> None:
     timers, fired = JetStreamTimers(broker, now_us, backup_s=0), asyncio.Event()
 
@@ -77,6 +87,6 @@ async def test_arming_is_repeated_when_the_server_was_away(nats_server: NatsServ
     assert not arming.done()
     nats_server.thaw()
     await arming
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(PATIENCE_S):
         await fired.wait()
     await timers.stop()

@@ -4,14 +4,19 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
 
 from services.game.ids import TableId
 from services.shell.broker import Broker, ensure_streams
 from services.shell.log_store import Appended, Frozen, LogStore, Lost, Stored, Unavailable
 from services.shell.nats_server import NatsServer
+
+PATIENCE_S = 60.0
+"""How long a test waits for what must come in the end: no promise, only the end of a test that hangs."""
 
 
 def new_table() -> TableId:
@@ -24,7 +29,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-async def until(condition: Callable[[], bool], within_s: float = 3.0) -> float:
+async def until(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> float:
     """Wait until a condition holds, and say how many seconds that took.
 
     Raises:
@@ -35,6 +40,54 @@ async def until(condition: Callable[[], bool], within_s: float = 3.0) -> float:
         while not condition():  # noqa: ASYNC110 - what is waited for knows nothing of this test
             await asyncio.sleep(0.002)
     return time.monotonic() - began
+
+
+async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait until a condition holds that has to be asked for.
+
+    Raises:
+        TimeoutError: it never does.
+    """
+    async with asyncio.timeout(PATIENCE_S):
+        while not await condition():  # noqa: ASYNC110 - as above
+            await asyncio.sleep(0.01)
+
+
+def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let everything in this process that asks NATS wait longer than services do, and never think it dead.
+
+    For tests of what the answers are, in which a machine that stands still for some seconds is no fault.
+    """
+    for module in (
+        *("shell.broker", "shell.log_jetstream", "shell.snapshots", "shell.timers_jetstream"),
+        *("lobby.store_jetstream", "lobby.store_following", "lobby.report_store"),
+    ):
+        monkeypatch.setattr(f"services.{module}.API_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("services.shell.log_jetstream.BATCH_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("services.shell.timers.ARM_TIMEOUT_S", PATIENCE_S)
+    monkeypatch.setattr("services.shell.timers_jetstream.ACK_WAIT_S", PATIENCE_S)
+    monkeypatch.setattr("services.shell.broker.PING_INTERVAL_S", PATIENCE_S)
+
+
+class _SkippingLoop(asyncio.SelectorEventLoop):
+    """Its time passes only by being waited for, and then at once."""
+
+    _passed_s = 0.0
+
+    def time(self) -> float:
+        return self._passed_s
+
+    def _run_once(self) -> None:
+        if not self._ready:  # type: ignore[attr-defined]
+            waited_for = [timer.when() for timer in self._scheduled if not timer.cancelled()]  # type: ignore[attr-defined]
+            self._passed_s = max(self._passed_s, min(waited_for, default=0.0))
+        super()._run_once()  # type: ignore[misc]
+
+
+def run_unhurried(work: Coroutine[object, object, None]) -> None:
+    """Run what does no I/O so that none of its times is exceeded by a busy machine."""
+    with asyncio.Runner(loop_factory=_SkippingLoop) as runner:
+        runner.run(work)
 
 
 @contextmanager
@@ -50,8 +103,8 @@ def running_server(folder: Path, **options: object) -> Iterator[NatsServer]:
 
 
 async def _start(server: NatsServer) -> None:
-    await server.start()
-    broker = await Broker.connect(server.url, "test")
+    await server.start(within_s=PATIENCE_S)
+    broker = await Broker.connect(server.url, "test", within_s=PATIENCE_S)
     await ensure_streams(broker)
     await broker.close()
 
@@ -115,9 +168,9 @@ class Writer:
         if commits:
             self.last = commits[-1].sequence
 
-    async def write_until(self, moment: float) -> None:
-        """Append until the loop's clock shows ``moment``; ends early when the log is frozen."""
-        while asyncio.get_running_loop().time() < moment:
+    async def write_until(self, told: asyncio.Event) -> None:
+        """Append until told to stop; ends early when the log is frozen."""
+        while not told.is_set():
             try:
                 await self.write()
             except Frozen:

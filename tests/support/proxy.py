@@ -52,8 +52,9 @@ class Proxy:
     ) -> None:
         assert self._server is not None
         self._server.close()
-        self.hold = False
         self.cut()
+        for task in self._tasks:
+            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def cut(self) -> None:
@@ -70,12 +71,14 @@ class Proxy:
         if self.refuse:
             writer.close()
             return
+        self._writers.add(writer)
         try:
             far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
         except OSError:
+            self._writers.discard(writer)
             writer.close()
             return
-        self._writers |= {writer, far_writer}
+        self._writers.add(far_writer)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._pass(reader, far_writer, upstream=True))
