@@ -1,6 +1,7 @@
 """Following a lead: what a hand owes and which plays are legal (RULES §5)."""
 
 from collections.abc import Iterator
+from operator import gt
 from typing import TYPE_CHECKING
 
 from engine_ext.codes import CARDS, Verdict
@@ -42,7 +43,7 @@ class Lead:
         self._order.check_counts(play)
         if sum(play) != self.size:
             return Verdict.WRONG_COUNT
-        if any(played > held for played, held in zip(play, hand, strict=True)):
+        if any(map(gt, play, hand)):
             return Verdict.NOT_IN_HAND
         held, played = self._of_suit(hand), self._of_suit(play)
         if sum(played) != min(sum(held), self.size):

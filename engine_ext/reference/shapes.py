@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from engine_ext.codes import MAX_WIDTH
+from engine_ext.codes import CARDS, MAX_WIDTH
 from engine_ext.reference.tiers import Rank, Run, SuitOrder
 
 Size = tuple[int, int]
@@ -63,7 +63,7 @@ def cut(suit_order: SuitOrder, cards: bytes) -> list[Placed]:
     placed = []
     for length in sorted(suit_order.runs, reverse=True):
         for width in range(MAX_WIDTH, 0 if length == 1 else 1, -1):
-            while fitting := [run for run in suit_order.runs[length] if _stands_on(groups, width, run)]:
+            while fitting := _runs_on(_places(map(len, groups), width, width), suit_order.runs[length]):
                 highest = [run for run in fitting if run.rank == fitting[0].rank]
                 run = min(highest, key=lambda run: [groups[place][0] for place in run.kinds])
                 own = [groups[place] for place in run.kinds]
@@ -76,9 +76,14 @@ def cut(suit_order: SuitOrder, cards: bytes) -> list[Placed]:
     return placed
 
 
-def _stands_on(groups: list[bytes], width: int, run: Run) -> bool:
-    """Whether there are whole groups of a width on all tiers of a run."""
-    return all(len(groups[place]) == width for place in run.kinds)
+def _places(counts: Iterable[int], least: int, most: int = CARDS) -> set[int]:
+    """The places where at least and at most so many cards are."""
+    return {place for place, count in enumerate(counts) if least <= count <= most}
+
+
+def _runs_on(places: set[int], runs: Iterable[Run]) -> list[Run]:
+    """The runs all of whose kinds are among the places."""
+    return [run for run in runs if places.issuperset(run.kinds)] if places else []
 
 
 def take(held: Held, width: int, run: Run) -> Held | None:
@@ -86,7 +91,14 @@ def take(held: Held, width: int, run: Run) -> Held | None:
     for place in run.kinds:
         if held[place] < width:
             return None
-    return tuple(count - width if place in run.kinds else count for place, count in enumerate(held))
+    return _without(held, width, run)
+
+
+def _without(held: Held, width: int, run: Run) -> Held:
+    left = list(held)
+    for place in run.kinds:
+        left[place] -= width
+    return tuple(left)
 
 
 def take_all(
@@ -108,5 +120,8 @@ def take_all(
         runs = suit_order.runs.get(length, ())
         if usable is not None:
             runs = tuple(run for run in runs if all(place in usable for place in run.kinds))
-        left = {rest for h in left for run in runs if (rest := take(h, width, run)) is not None}
+        after = set()
+        for some in left:
+            after |= {_without(some, width, run) for run in _runs_on(_places(some, width), runs)}
+        left = after
     return left

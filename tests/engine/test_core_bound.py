@@ -9,8 +9,8 @@ import pytest
 from support.cards import NAMES, counts
 from support.engines import rules_of
 
-LIMIT_MS = 20
-"""Far above what they take (0.2 to 2 ms), since the machine may be busy."""
+LIMIT_MS = 100
+"""Far above what they take (0.2 to 2 ms), since the machine may be slow and busy."""
 
 
 def spread_out(text):
@@ -49,7 +49,7 @@ def test_hard_positions_stay_cheap(name):
     lead = rules_of("core", preset).order(*deal).lead(spread_out(led))
     hand = counts(spread_out(held))
     play = counts(sorted(spread_out(held))[: lead.size])
-    best = min(cpu_ms(lead.check, hand, play) for _ in range(5))
+    best = min(cpu_ms(lead.check, hand, play) for _ in range(10))
     assert best < LIMIT_MS
 
 

@@ -280,7 +280,7 @@ def test_a_folder_from_before_gains_the_users_that_came_later(tmp_path: Path) ->
     path = keys_folder(tmp_path) / "nats.json"
     path.write_text(json.dumps({"table": "old", "bot": "older", "gone": "kept"}))
     # Not forked, since other tests' threads may hold locks.
-    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         results = list(pool.map(passwords, [tmp_path] * 12))
     assert all(result == results[0] for result in results), "processes that race agree"
     assert set(results[0]) == {user.name for user in USERS} | {"gone"}

@@ -128,7 +128,7 @@ def compare_follow(pair, rng, sizes, step, plays, mix):
         return []
     deal, cards, hand = made
     held = counts(hand)
-    mine, other = deal.order.lead(cards), pair.in_core(deal.order).lead(cards)
+    mine, other = deal.lead, pair.in_core(deal.order).lead(cards)
     owed = mine.owed(held)
     if sum(deal.order.suit(card) == deal.suit for card in hand) > len(cards):
         mix.steps[sizes, tuple(map(pair_step, map(pair.twin.ladder, sizes), owed))] += 1

@@ -18,6 +18,8 @@ class Deal:
     rules: object
     order: object
     suit: int
+    lead: object = None
+    """The lead made last, compiled."""
 
     def __post_init__(self):
         suit_order = self.order.suits[self.suit]
@@ -96,7 +98,8 @@ def make_lead(rng, deal, sizes):
         if held is None:
             continue
         cards = cards_of(rng, deal, held)
-        if [(c.width, c.length) for c in deal.order.shape(cards)] == list(sizes):
+        deal.lead = deal.order.lead(cards)
+        if [(c.width, c.length) for c in deal.lead.components] == list(sizes):
             return cards
     return None
 
