@@ -53,7 +53,7 @@ class Handled:
 
 
 class TimersContract:
-    """The contract; an adapter's class provides ``clock``, ``timers``, ``other`` (a replica) and ``places``."""
+    """The contract; an adapter provides ``clock``, ``timers``, a second replica ``other``, and ``places``."""
 
     async def test_fires_once_in_time(self, timers: Timers) -> None:
         handled, table = Handled(), new_table()
