@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import fields
+from itertools import product
 from math import prod
 
 import pytest
@@ -129,10 +130,10 @@ def test_the_order_is_that_of_the_text(variant):
     for _ in range(10):
         order = shaped.random_order(rng, rules)
         oracle = oracle_for(rules, options, order)
-        for card, name in enumerate(names(range(54))):
-            for other, other_name in enumerate(names(range(54))):
-                together = order.suit(card) == order.suit(other)
-                assert together == (oracle.suit(name) == oracle.suit(other_name))
-                if together:
-                    higher = order.tier(card) > order.tier(other)
-                    assert higher == (oracle.value(name) > oracle.value(other_name))
+        known = [(order.suit(card), order.tier(card)) for card in range(54)]
+        expected = [(oracle.suit(name), oracle.value(name)) for name in names(range(54))]
+        for one, two in product(range(54), repeat=2):
+            together = known[one][0] == known[two][0]
+            assert together == (expected[one][0] == expected[two][0])
+            if together:
+                assert (known[one][1] > known[two][1]) == (expected[one][1] > expected[two][1])

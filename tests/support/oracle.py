@@ -20,6 +20,7 @@ class Oracle:
         self.options = options
         self.level = level
         self.trump = trump
+        self._owed = {}
 
     # §2: order of cards
 
@@ -244,6 +245,13 @@ class Oracle:
                     return vector
         raise AssertionError("the last step asks for nothing")
 
+    def owed(self, lead, own):
+        """The vector that a hand owes, remembered, since a hand is asked about several plays."""
+        asked = tuple(lead), tuple(own)
+        if asked not in self._owed:
+            self._owed[asked] = self.vector(lead, own, whole=self.options["keep_groups_whole"])
+        return self._owed[asked]
+
     def verdict(self, lead, hand, play):
         """The reason, or "ok"."""
         if len(play) != len(lead):
@@ -255,10 +263,8 @@ class Oracle:
         laid = [name for name in play if self.suit(name) == suit]
         if len(laid) < min(len(own), len(lead)):
             return "must_follow_suit"
-        if len(own) > len(lead):
-            owed = self.vector(lead, own, whole=self.options["keep_groups_whole"])
-            if self.vector(lead, laid, whole=False) > owed:
-                return "must_follow_shape"
+        if len(own) > len(lead) and self.vector(lead, laid, whole=False) > self.owed(lead, own):
+            return "must_follow_shape"
         return "ok"
 
     # §6: winning
