@@ -62,6 +62,7 @@ class Witness:
             assert not isinstance(command, Expire), f"stuck in {self.table.table.phase}"
             return answer
         kinds = {event.WhichOneof("kind") for event in answer.events}
+        assert "turn_expired" not in kinds, "a bot always knows what to do"
         if kinds & {"deal_started", "trick_taken", "buried", "countered"}:
             cards_are_conserved(self.table.table, commits)
         if "deal_scored" in kinds:

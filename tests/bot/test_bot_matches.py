@@ -41,13 +41,6 @@ def test_every_choice_is_accepted_and_no_throw_fails(name):
     assert events(table, "declared"), "somebody declares"
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_every_easy_choice_is_accepted(name):
-    table = played(name, f"easy {name}", (EASY,) * 4, max_deals=2)
-    assert len(events(table, "deal_scored")) == 2
-    assert not events(table, "turn_expired")
-
-
 @pytest.mark.parametrize("seed", ["easy 1", "easy 35"])
 def test_easy_knows_its_own_sealed_declaration(seed):
     """It stands, so what would change it to another suit is no choice."""

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 import grpc
 import pytest
 from prometheus_client import CollectorRegistry
+from support.broker import PATIENCE_S
+from support.house import patience
 
 from services.bot.app import Bots
 from services.bot.config import BotConfig
@@ -31,7 +33,7 @@ from services.table.config import TableConfig
 
 NORMAL = Difficulty.DIFFICULTY_NORMAL
 QUICK = Pace(
-    draw_ms=0, declare_ms=0, bury_ms=60_000, turn_ms=60_000, next_deal_ms=600_000, mutiny_ms=0, away_turns=3
+    draw_ms=0, declare_ms=0, bury_ms=600_000, turn_ms=600_000, next_deal_ms=600_000, mutiny_ms=0, away_turns=3
 )
 
 
@@ -85,7 +87,7 @@ class House:
     async def commits(self, table_id):
         return [Commit.FromString(stored.payload) for stored in await self.log.read(table_id)]
 
-    async def until(self, table_id, condition, within_s=20.0):
+    async def until(self, table_id, condition, within_s=2 * PATIENCE_S):
         async with asyncio.timeout(within_s):
             while True:
                 try:
@@ -120,10 +122,10 @@ async def test_four_bots_play_a_deal(house):
 async def test_bots_answer_mutinies_and_counters(house):
     pace = Pace()
     pace.CopyFrom(QUICK)
-    pace.mutiny_ms = 60_000
+    pace.mutiny_ms = 600_000
     async with house.bots():
         table_id = await house.found("tournament-2d", pace, deals=2)
-        commits = await house.until(table_id, is_over, within_s=60.0)
+        commits = await house.until(table_id, is_over)
     found = kinds(commits)
     assert "turn_expired" not in found
     # Four passes or so in each window, two on each mutiny, three or more after the second deal's bury.
@@ -193,10 +195,10 @@ async def test_a_killed_process_is_replaced_without_a_loss(house):
         process.wait()
         assert not is_over(commits), "it was killed in the middle"
         process = start()
-        commits = await house.until(table_id, is_over, within_s=40)
+        commits = await house.until(table_id, is_over)
         assert "turn_expired" not in kinds(commits)
         process.send_signal(signal.SIGTERM)
-        assert await asyncio.to_thread(process.wait, 15) == 0
+        assert await asyncio.to_thread(process.wait, patience(15)) == 0
     finally:
         process.kill()
         process.wait()
@@ -208,8 +210,8 @@ async def test_play_goes_on_after_nats_was_away(house, nats_server):
         await house.until(table_id, lambda commits: "trick_taken" in kinds(commits))
         nats_server.kill()
         await asyncio.sleep(0.3)
-        await nats_server.start()
-        commits = await house.until(table_id, is_over, within_s=30)
+        await nats_server.start(within_s=PATIENCE_S)
+        commits = await house.until(table_id, is_over)
     assert "turn_expired" not in kinds(commits)
 
 

@@ -199,8 +199,8 @@ async def test_a_device_of_two_replicas_founds_one_player(tmp_path, desk, clock)
 
 def test_a_long_text_is_refused_without_being_composed():
     """Composing 20,000 marks takes seconds, in which nobody else is served."""
-    started = time.perf_counter()
+    started = time.thread_time()
     with pytest.raises(RefusedError) as caught:
         checked_name("a" + "\u0301" * 10_000 + "\u0316" * 10_000)
     assert caught.value.detail == {"field": "name", "detail": "has 1 to 24 characters"}
-    assert time.perf_counter() - started < 0.5
+    assert time.thread_time() - started < 0.5

@@ -84,7 +84,8 @@ async def replica(desk):
 @pytest.fixture
 async def pair(tmp_path, broker):
     clock = Clock()
-    desks = [Desk(tmp_path, clock, JetStreamStore(broker), seed=seed) for seed in uuid.uuid4().bytes[:2]]
+    seeds = [uuid.uuid4().int for _ in range(2)]  # all tests here share a store and a time: no id comes twice
+    desks = [Desk(tmp_path, clock, JetStreamStore(broker, timeout_s=30), seed=seed) for seed in seeds]
     async with replica(desks[0]) as one, replica(desks[1]) as two:
         yield one, two
 

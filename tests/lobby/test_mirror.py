@@ -5,7 +5,8 @@ import random
 from collections.abc import Callable
 
 import pytest
-from support.broker import until
+from support.broker import PATIENCE_S, until
+from support.stores import retried
 
 from services.lobby import mirror as mirror_module
 from services.lobby.mirror import Mirror
@@ -181,15 +182,15 @@ async def test_a_record_that_cannot_be_read_changes_nothing(
 async def test_on_a_real_server_it_agrees_with_the_store_after_a_restart(
     nats_server: NatsServer, broker: Broker
 ) -> None:
-    store = JetStreamStore(broker)
+    store = JetStreamStore(broker, timeout_s=30)
     mirror = Mirror(store, "code", CodeRecord)
     await mirror.start()
     agreed: dict[str, str] = {}
     mirror.on_change(lambda name, _, after: agreed.update({name: after.room_id if after else ""}))
-    names = [f"c{number}" for number in range(20)]
+    names, chance = [f"c{number}" for number in range(20)], random.Random(1)
 
     async def write(number: int) -> None:
-        name = random.choice(names)
+        name = chance.choice(names)
 
         async def work(change):  # type: ignore[no-untyped-def]
             if number % 5 == 0:
@@ -197,17 +198,17 @@ async def test_on_a_real_server_it_agrees_with_the_store_after_a_restart(
             else:
                 await change.put(code_key(name), CodeRecord(room_id=str(number)))
 
-        await atomically(store, work)
+        await retried(lambda: atomically(store, work))
 
     await asyncio.gather(*(write(number) for number in range(60)))
     nats_server.kill()
     await until(lambda: not broker.connected)
-    await nats_server.start()
+    await nats_server.start(within_s=PATIENCE_S)
     await until(lambda: broker.connected)
     for number in range(60, 120):
         await write(number)
     stored = {name: (await store.get(code_key(name))).value for name in names}
     wanted = {name: CodeRecord.FromString(value).room_id for name, value in stored.items() if value}
-    await until(lambda: known(mirror) == wanted, within_s=6)
+    await until(lambda: known(mirror) == wanted)
     assert {name: room_id for name, room_id in agreed.items() if room_id} == wanted
     await mirror.stop()

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
-from support.broker import until
+from support.broker import PATIENCE_S, until
 from support.presence_world import World
 
 from services.lobby import stays as module
@@ -65,6 +65,7 @@ class House:
             world.talk,
             renewals,
             lambda record: record.ticket,
+            world.clock,
         )
         self.stays = Stays(tools, 100)
         servicer = PresenceServicer(
@@ -103,7 +104,6 @@ class House:
 @pytest.fixture
 async def house(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[House]:
     monkeypatch.setattr(module, "SWEEP_S", 0.05)
-    monkeypatch.setattr(module, "STUCK_S", 0.3)
     made = House()
     await made.world.start()
     await made.stays.start()
@@ -121,7 +121,7 @@ async def why(stay: "grpc.aio.UnaryStreamCall[object, object]") -> str:
             pass
 
     with pytest.raises(grpc.aio.AioRpcError) as ended:
-        await asyncio.wait_for(to_the_end(), 5)
+        await asyncio.wait_for(to_the_end(), PATIENCE_S)
     status = Status.FromString(dict(ended.value.trailing_metadata())[DETAILS_KEY])
     info = ErrorInfo()
     status.details[0].Unpack(info)
@@ -150,15 +150,25 @@ async def test_a_client_that_does_not_read_is_cut_off_and_others_are_told_everyt
     channel, stay = house.client(BEN)
     await slow.read()
     await stay.read()
-    version = 1
-    while house.world.presence.is_online(ANN):
+    slow_stay, quick_stay = (house.stays._of_player[player][0] for player in (ANN, BEN))
+    version, waits = 1, 0
+
+    async def told_ben() -> None:
+        nonlocal version
         version += 1
-        assert version < 2_000
         await house.world.room("rom_a", ANN, BEN, version=version, spectator_code=os.urandom(4_000).hex())
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             while (await stay.read()).room.version < version:
                 pass
-        await asyncio.sleep(0.005)
+        await until(lambda: not quick_stay._writing_since)
+
+    while waits < 20:  # so often a message to Ann has been under way while Ben read one
+        assert version < 2_000
+        await told_ben()
+        waits = waits + 1 if slow_stay._writing_since else 0
+    house.world.clock.now += module.STUCK_S + 1
+    await until(lambda: not house.world.presence.is_online(ANN))
     assert await why(slow) == "SLOW_READER"
+    await told_ben()
     await slow_channel.close()
     await channel.close()

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 from support.broker import new_table
+from support.clocks import stand_still
 from support.presence_world import World
 
 from services.lobby.app import PRESENCE, _limits
@@ -177,8 +178,9 @@ async def test_what_is_no_page_is_refused(desk: Desk, size: int, token: str) -> 
     assert error.value.reason is Reason.BAD_INPUT
 
 
-def test_reports_are_limited_before_a_table_is_read() -> None:
+def test_reports_are_limited_before_a_table_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused ones do not count against the day's limit, and cost many reads each."""
+    stand_still(monkeypatch)
     config = LobbyConfig(create_rate=1.0)
     bucket = _limits(PRESENCE, config)["Report"]
     assert [bool(bucket.take(ANN)) for _ in range(6)] == [False] * 4 + [True] * 2

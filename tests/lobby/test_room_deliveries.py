@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from nats.js.errors import NotFoundError
-from support.broker import new_table, until
+from support.broker import PATIENCE_S, new_table, until
 from support.room_world import House, player
 
 from services.game.ids import STREAMS
@@ -29,25 +29,27 @@ def guarded(tmp_path_factory):
     server = NatsServer(folder / "nats", passwords=known)
 
     async def start():
-        await server.start()
+        await server.start(within_s=PATIENCE_S)
         broker = await Broker.connect(url_as(server.url, "table", known), "table")
         await ensure_streams(broker)
         await broker.close()
 
-    asyncio.run(start())
-    yield lambda name: Broker.connect(url_as(server.url, name, known), name)
-    server.kill()
+    try:
+        asyncio.run(start())
+        yield lambda name: Broker.connect(url_as(server.url, name, known), name, within_s=PATIENCE_S)
+    finally:
+        server.kill()
 
 
 async def consumers_are_there(broker):
     """A consumer begins with the newest commit of each table, so make none before."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         for number in range(STREAMS):
             while True:
                 try:
                     await broker.js.consumer_info(f"SJ_TABLES_{number}", DURABLE.name)
                     break
-                except NotFoundError:
+                except (NotFoundError, TimeoutError):
                     await asyncio.sleep(0.02)
 
 
@@ -88,7 +90,7 @@ async def test_commits_of_kind_d_reach_rooms_through_either_replica(guarded):
             for record in house.records("room", RoomRecord).values()
         )
 
-    await until(all_over, within_s=10)
+    await until(all_over)
     newest = await JetStreamLog(brokers[0]).last([room.table_id for room in rooms])
     assert len(newest) == len(rooms), "the sweeper may look tables up"
     await asyncio.gather(*(each.stop() for each in aftermaths))

@@ -223,9 +223,14 @@ async def test_keys_change_under_way_and_old_tokens_live_out_their_time(desk, ot
         assert replica.verifier.verify(old.access_token)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("data")
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=12))
-def test_only_the_newest_token_of_an_honest_line_is_ever_good(tmp_path_factory, uses):
+def test_only_the_newest_token_of_an_honest_line_is_ever_good(folder, uses):
     """Whatever is shown in whatever order: a token works if it is the newest and none was used twice."""
 
     async def run():
@@ -246,7 +251,6 @@ def test_only_the_newest_token_of_an_honest_line_is_ever_good(tmp_path_factory, 
                 assert newest
                 assert not ended
 
-    folder = tmp_path_factory.mktemp("data")
     asyncio.run(run())
 
 

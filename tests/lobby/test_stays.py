@@ -5,9 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 from support.broker import until
-from support.stay_world import ANN, BEN, CAT, OTHER_ROOM, ROOM, TABLE, TICKET, House, opened
+from support.stay_world import ANN, BEN, CAT, OTHER_ROOM, ROOM, TABLE, TICKET, House, opened, settled
 
-from services.lobby import stays as module
 from services.lobby.records import place_key, room_key
 from services.lobby.stays import (
     EXPIRY_GRACE_S,
@@ -37,7 +36,7 @@ async def test_it_begins_with_the_whereabouts_and_makes_its_player_online(house:
     assert not client.messages[0].whereabouts.room_id
     assert house.world.presence.is_online(ANN)
     client.task.cancel()
-    await asyncio.sleep(0.01)
+    await settled()
     assert not house.world.presence.is_online(ANN)
 
 
@@ -99,7 +98,7 @@ async def test_a_table_told_before_its_founding_is_told_again_with_its_version(
     assert not ann.messages[0].whereabouts.table_version
     house.world.table_log.versions[TABLE] = 1
     await (house.world.room(ROOM, ANN, version=2, table_id=TABLE) if by_room else house.passing(1))
-    await until(lambda: len(ann.messages) > 1, 2)
+    await until(lambda: len(ann.messages) > 1)
     told = ann.messages[1].whereabouts
     assert (told.table_id, told.table_version) == (TABLE, 1)
 
@@ -110,7 +109,7 @@ async def test_who_comes_and_goes_is_told_once_a_sweep(house: House) -> None:
     await ann.got("whereabouts")
     house.come(BEN)
     house.come(CAT)
-    await asyncio.sleep(0.02)
+    await settled()
     await ann.got("whereabouts")
     await house.passing(1)
     await ann.got("whereabouts", "room")
@@ -324,9 +323,8 @@ async def test_a_store_out_of_reach_is_waited_for_once_it_has_begun(
     await ann.got("whereabouts", "whereabouts")
 
 
-async def test_time_is_looked_at_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SWEEP_S", 0.01)
-    async with opened() as house:
+async def test_time_is_looked_at_by_itself() -> None:
+    async with opened(sweep_s=0.01) as house:
         ann = house.come(ANN)
         await ann.got("whereabouts")
         house.world.clock.now += IDLE_S

@@ -53,20 +53,26 @@ async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
             await asyncio.sleep(0.01)
 
 
+def give_time(monkeypatch: pytest.MonkeyPatch, within_s: float = 30.0) -> None:
+    """Let services in the test's process wait longer for NATS, which may get its turn late."""
+    for module in (
+        *("shell.broker", "shell.log_jetstream", "shell.snapshots", "shell.timers_jetstream"),
+        *("lobby.store_jetstream", "lobby.store_following", "lobby.report_store", "lobby.table_log"),
+    ):
+        monkeypatch.setattr(f"services.{module}.API_TIMEOUT_S", within_s)
+    monkeypatch.setattr("services.shell.broker.CONNECT_TIMEOUT_S", within_s)
+    monkeypatch.setattr("services.shell.broker.PINGS_OUTSTANDING", round(within_s))
+    monkeypatch.setattr("services.shell.timers.ARM_TIMEOUT_S", within_s)
+
+
 def be_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let everything in this process that asks NATS wait longer than services do, and never think it dead.
 
     For tests of what the answers are, in which a machine that stands still for some seconds is no fault.
     """
-    for module in (
-        *("shell.broker", "shell.log_jetstream", "shell.snapshots", "shell.timers_jetstream"),
-        *("lobby.store_jetstream", "lobby.store_following", "lobby.report_store"),
-    ):
-        monkeypatch.setattr(f"services.{module}.API_TIMEOUT_S", PATIENCE_S)
+    give_time(monkeypatch, PATIENCE_S)
     monkeypatch.setattr("services.shell.log_jetstream.BATCH_TIMEOUT_S", PATIENCE_S)
-    monkeypatch.setattr("services.shell.timers.ARM_TIMEOUT_S", PATIENCE_S)
     monkeypatch.setattr("services.shell.timers_jetstream.ACK_WAIT_S", PATIENCE_S)
-    monkeypatch.setattr("services.shell.broker.PING_INTERVAL_S", PATIENCE_S)
 
 
 class _SkippingLoop(asyncio.SelectorEventLoop):

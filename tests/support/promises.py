@@ -25,13 +25,15 @@ def cards_are_conserved(state, commits):
     phase = state.phase
     if not isinstance(phase, Dealt):
         return
-    held = Counter(card for hand in phase.hands for card in hand)
+    held = Counter(b"".join(phase.hands))
     if isinstance(phase, Declaring | Mutiny):
         held.update(phase.kitty)
     if isinstance(phase, Tricks | CounterPhase):
         held.update(phase.buried)
     if isinstance(phase, Tricks):
-        held.update(card - 1 for event in events_of_deal(commits) for card in event.cards_played.cards)
+        for event in events_of_deal(commits):
+            if event.HasField("cards_played"):
+                held.update(card - 1 for card in event.cards_played.cards)
     assert held == dict.fromkeys(range(CARDS), state.rules.decks)
 
 

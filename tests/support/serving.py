@@ -24,15 +24,16 @@ from services.shell.logs import Log
 from services.shell.tokens import sign
 from services.table.app import TableService
 from services.table.config import TableConfig
+from support.broker import PATIENCE_S
 
 PLAYERS = ("ann", "bob", "cid", "dan")
 AT_ONCE = Pace(
     draw_ms=0,
     declare_ms=0,
-    mutiny_ms=60_000,
-    bury_ms=60_000,
-    turn_ms=60_000,
-    next_deal_ms=60_000,
+    mutiny_ms=600_000,
+    bury_ms=600_000,
+    turn_ms=600_000,
+    next_deal_ms=600_000,
     away_turns=3,
 )
 """No cards are waited for, and nobody's time runs out."""
@@ -74,7 +75,7 @@ async def replica(
     }
     environ = {"SHENGJI_MASTER_KEYS": master_keys} if master_keys else {}
     config = load(TableConfig, {**flags, "create_rate": 0.0, **settings}, environ)
-    broker = await Broker.connect(nats, "table")
+    broker = await Broker.connect(nats, "table", within_s=PATIENCE_S)
     try:
         service = TableService(config, broker, log or Log("table", "error"))
         running = await service.start()
@@ -144,7 +145,9 @@ class Caller:
             Refused: it was.
         """
         try:
-            return await getattr(at.stub, method)(request, metadata=(*self.metadata, *more), timeout=10)
+            return await getattr(at.stub, method)(
+                request, metadata=(*self.metadata, *more), timeout=PATIENCE_S
+            )
         except grpc.aio.AioRpcError as error:
             raise Refused(error) from None
 
@@ -168,7 +171,7 @@ class Watching:
     def __init__(self, call: Any) -> None:
         self.call = call
 
-    async def next(self, within_s: float = 5.0) -> pb.WatchResponse:
+    async def next(self, within_s: float = PATIENCE_S) -> pb.WatchResponse:
         """The next message.
 
         Raises:
@@ -182,7 +185,7 @@ class Watching:
         assert message is not grpc.aio.EOF, "the stream ended without a status"
         return message
 
-    async def until(self, version: int, within_s: float = 5.0) -> list[pb.WatchResponse]:
+    async def until(self, version: int, within_s: float = PATIENCE_S) -> list[pb.WatchResponse]:
         """All messages up to the update (or snapshot) of a version."""
         messages = []
         async with asyncio.timeout(within_s):

@@ -3,24 +3,29 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from unittest.mock import patch
 
 import pytest
 
-from services.lobby.stays import (
-    Stays,
-    StayTools,
-)
+from services.lobby import stays as module
+from services.lobby.stays import Stays, StayTools
 from services.pb.lobby.v1.match_service_pb2 import Ticket
 from services.pb.lobby.v1.presence_service_pb2 import StayResponse
 from services.pb.lobby.v1.stored_pb2 import TicketRecord
 from services.shell.bus import MemoryBus
 from services.shell.errors import RefusedError
 from services.shell.renewals import Renewals
-from support.broker import until
+from support.broker import PATIENCE_S, until
 from support.presence_world import World, started
 
 ANN, BEN, CAT = (f"ply_{number:026}" for number in range(3))
 ROOM, OTHER_ROOM, TABLE, TICKET = "rom_a", "rom_b", "tbl_a", "tkt_a"
+
+
+async def settled() -> None:
+    """Let everybody do what they can do now: all is in memory, so a few turns each will do."""
+    for _ in range(50):
+        await asyncio.sleep(0)
 
 
 class Client:
@@ -44,14 +49,14 @@ class Client:
     async def got(self, *kinds: str) -> None:
         """Wait until exactly these have come."""
         with suppress(TimeoutError):
-            await until(lambda: len(self.messages) >= len(kinds), 2)
-        await asyncio.sleep(0.01)
+            await until(lambda: len(self.messages) >= len(kinds))
+        await settled()
         assert self.kinds == list(kinds)
 
     async def ended(self) -> RefusedError:
         """Why it has ended."""
         with pytest.raises(RefusedError) as refused:
-            await asyncio.wait_for(self.task, 2)
+            await asyncio.wait_for(self.task, PATIENCE_S)
         return refused.value
 
 
@@ -83,10 +88,10 @@ class House:
 
     async def passing(self, passing_s: float) -> None:
         """Let time pass."""
-        await asyncio.sleep(0.01)
+        await settled()
         self.world.clock.now += passing_s
         self.stays.sweep()
-        await asyncio.sleep(0.01)
+        await settled()
 
 
 def _with_window(record: TicketRecord) -> Ticket:
@@ -96,18 +101,24 @@ def _with_window(record: TicketRecord) -> Ticket:
 
 
 @asynccontextmanager
-async def opened(limit: int = 100) -> AsyncIterator[House]:
-    """A house whose clients are all gone at the end, with nothing left of them."""
+async def opened(limit: int = 100, sweep_s: float = 3600.0) -> AsyncIterator[House]:
+    """A house whose clients are all gone at the end, with nothing left of them.
+
+    Args:
+        limit: of stays.
+        sweep_s: how often it looks at the time by itself; by default only ``passing`` has it look.
+    """
     made = House(limit)
-    async with started(made.world):
-        await made.stays.start()
-        try:
-            yield made
-        finally:
-            for client in made.clients:
-                client.task.cancel()
-            await asyncio.gather(*(client.task for client in made.clients), return_exceptions=True)
-            await made.stays.stop()
+    with patch.object(module, "SWEEP_S", sweep_s):
+        async with started(made.world):
+            await made.stays.start()
+            try:
+                yield made
+            finally:
+                for client in made.clients:
+                    client.task.cancel()
+                await asyncio.gather(*(client.task for client in made.clients), return_exceptions=True)
+                await made.stays.stop()
     assert len(made.stays) == 0
     assert not made.stays._of_player
     assert not len(made.renewals)

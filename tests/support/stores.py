@@ -3,11 +3,11 @@
 import asyncio
 import itertools
 import random
-import time
 from collections.abc import Callable
 
 from services.lobby.store import Conflict, Entry, Store, Write
 from services.shell.log_store import Unavailable
+from support.broker import until
 
 _numbers = itertools.count()
 
@@ -103,10 +103,15 @@ class Ledger:
         self.unknown: set[str] = set()
         self.refused: set[str] = set()
 
-    async def write_until(self, moment: float, who: int) -> None:
-        while time.monotonic() < moment:
+    async def write_until(self, stop: asyncio.Event, who: int) -> None:
+        while not stop.is_set():
             await self._write(f"{who}-{next(self._changes)}")
             await asyncio.sleep(random.uniform(0, 0.002))
+
+    async def goes_on(self, changes: int = 1) -> None:
+        """Wait until so many more changes are told as made."""
+        enough = len(self.made) + changes
+        await until(lambda: len(self.made) >= enough)
 
     async def _write(self, change: str) -> None:
         sent = False

@@ -4,10 +4,19 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from support.broker import give_time
 from support.serving import Game, Replica, replica
 
 from services.shell.keys import master_keys, signing_key
 from services.shell.nats_server import NatsServer
+
+
+@pytest.fixture(autouse=True)
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Services that wait long for NATS, for a version that is asked for, and with what is late."""
+    give_time(monkeypatch)
+    monkeypatch.setattr("services.table.servicer.VIEW_WAIT_S", 60.0)
+    monkeypatch.setattr("services.table.deadlines.LATE_US", 600_000_000)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import uuid
 
 import grpc
 import pytest
-from support.serving import PLAYERS, Caller, Game, Refused, context, founding
+from support.serving import PLAYERS, Caller, Game, Refused, context, founding, replica
 
 from services.pb.event.v1.event_pb2 import DIFFICULTY_NORMAL, SPECTATORS_LINK, Seat
 from services.pb.table.v1 import table_service_pb2 as pb
@@ -156,7 +156,15 @@ async def test_only_a_seats_own_player_acts_for_it(game):
     assert (refused.code, refused.reason) == (AGAINST, "NOT_YOUR_TURN")
 
 
-async def test_a_follow_that_owes_says_what_is_owed_in_the_callers_language(game):
+async def test_a_follow_that_owes_says_what_is_owed_in_the_callers_language(nats_server, data):
+    """Cards that are known: who follows here has to, and has something else as well."""
+    async with replica(nats_server.url, data, insecure_entropy="owes") as at:
+        game = Game([at])
+        await game.found(founding(command_id="018f0000-0000-7000-8000-000000000001"))
+        await _owes(game)
+
+
+async def _owes(game):
     leader = await game.to_tricks()
     singles = [play for play in (await game.legal(leader, cap=256)).plays if len(play.cards) == 1]
     await game.do(leader, "Play", game.version, cards=singles[0].cards)
@@ -300,7 +308,7 @@ async def test_a_view_waits_for_its_version(two, monkeypatch):
     assert not waiting.done()
     await game.callers[1].call(two[0], "Ready", pb.ReadyRequest(context=context(game.table_id)))
     assert (await waiting).version == 2
-    monkeypatch.setattr("services.table.servicer.VIEW_WAIT_S", 0.2)
+    monkeypatch.setattr("services.table.servicer.VIEW_WAIT_S", 0.1)
     refused = await refusal(game.callers[0].view(two[1], game.table_id, 3))
     assert (refused.code, refused.retry is not None) == (grpc.StatusCode.UNAVAILABLE, True)
     with pytest.raises(Refused, match="BAD_INPUT"):

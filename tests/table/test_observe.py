@@ -7,6 +7,7 @@ import grpc
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
+from support.broker import until
 from support.serving import Game, Refused, founding, metadata, replica
 
 from services.pb.event.v1.event_pb2 import SPECTATORS_PUBLIC
@@ -47,8 +48,10 @@ async def test_the_metrics_are_pinned_and_count_what_happened(nats_server, data)
         await watch.next()
         await game.deal()
         await watch.until(game.version)
+        await until(lambda: at.value("shengji_watch_lag_seconds_count") == 4)
         with pytest.raises(Refused):
             await game.do(0, "Ready")
+        await until(lambda: at.value("shengji_rpc_seconds_count", method="Ready") == 5)
         watch.stop()
         families = list(text_string_to_metric_families(generate_latest(at.service.registry).decode()))
         found = {}
@@ -62,7 +65,6 @@ async def test_the_metrics_are_pinned_and_count_what_happened(nats_server, data)
         assert at.value("shengji_refusals_total", reason="wrong_phase") == 1
         for stage, count in (("receive", 5), ("decide", 5), ("append", 4), ("fan_out", 4)):
             assert at.value("shengji_command_seconds_count", stage=stage) >= count
-        assert at.value("shengji_watch_lag_seconds_count") == 4
         assert at.value("shengji_seated_players") == 4
         text = generate_latest(at.service.registry).decode()
         assert game.table_id not in text

@@ -4,28 +4,35 @@ import asyncio
 import time
 
 import pytest
-from support.serving import Caller, Game, Refused, Watching, founding, token
+from support.clocks import Ahead
+from support.serving import PATIENCE_S, Caller, Game, Refused, Watching, founding, token
 
 from services.pb.event.v1.event_pb2 import SPECTATORS_PUBLIC
 from services.pb.table.v1 import table_service_pb2 as pb
+from services.table.watch import ANNOUNCED_S, EXPIRY_GRACE_S
 
-SHORT_S = 3
+LIFE_S = 600
+MARGIN_S = 20
+"""What a test may take: so far from the moment in question the clock jumps."""
 
 
 @pytest.fixture(autouse=True)
-def short_grace(monkeypatch):
-    monkeypatch.setattr("services.table.watch.EXPIRY_GRACE_S", 0.5)
+def clock(monkeypatch):
+    """The watches' time of day."""
+    ahead = Ahead()
+    monkeypatch.setattr("services.table.watch.time", ahead)
+    return ahead
 
 
-def watch(at, table_id, player, lifetime_s=SHORT_S):
-    """A watch under a token that ends soon."""
+def watch(at, table_id, player, lifetime_s=LIFE_S):
+    """A watch under a token that lives so long."""
     sent = (("authorization", f"Bearer {token(at.data, player, lifetime_s=lifetime_s)}"),)
     return Watching(at.stub.Watch(pb.WatchRequest(table_id=table_id), metadata=sent))
 
 
 async def heartbeat(watching, until_ms):
     """Read on until a heartbeat names an expiry."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             message = await watching.next()
             if message.heartbeat.token_expires_at_ms == until_ms:
@@ -34,24 +41,29 @@ async def heartbeat(watching, until_ms):
 
 async def renew(at, player, lifetime_s=900):
     sent = (("authorization", f"Bearer {token(at.data, player, lifetime_s=lifetime_s)}"),)
-    return (await at.stub.RenewWatch(pb.RenewWatchRequest(), metadata=sent, timeout=5)).expires_at_ms
+    return (await at.stub.RenewWatch(pb.RenewWatchRequest(), metadata=sent, timeout=PATIENCE_S)).expires_at_ms
 
 
-async def end_of(watching, within_s=8):
-    """How a watch ended, and when."""
-    async with asyncio.timeout(within_s):
+async def end_of(watching):
+    """How a watch ended."""
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             try:
-                await watching.next(within_s)
+                await watching.next()
             except Refused as error:
-                return error.reason, time.time()
+                return error.reason
 
 
-async def test_a_watch_lives_on_when_its_player_shows_a_fresh_token_anywhere(two):
+async def swept(*replicas):
+    """Have replicas look at the time now, as they do once a second."""
+    for at in replicas:
+        await at.service.watches.sweep()
+
+
+async def test_a_watch_lives_on_when_its_player_shows_a_fresh_token_anywhere(two, clock):
     here, there = two
     game = Game([here])
     await game.found(founding(spectators=SPECTATORS_PUBLIC))
-    began = time.time()
     renewed = [
         watch(there, game.table_id, "ann"),
         watch(here, game.table_id, "ann"),
@@ -60,17 +72,22 @@ async def test_a_watch_lives_on_when_its_player_shows_a_fresh_token_anywhere(two
     unrenewed = [watch(there, game.table_id, "bob"), watch(here, game.table_id, "fay")]
     for each in (*renewed, *unrenewed):
         assert (await each.next()).HasField("snapshot")
-    until = await renew(here, "ann")
-    assert abs(until / 1000 - began - 900) < 3
+    before = time.time()
+    until = await renew(here, "ann", 900)
+    assert before + 899 <= until / 1000 <= time.time() + 900
     await heartbeat(renewed[0], until)
     await heartbeat(renewed[1], until)
-    await heartbeat(renewed[2], await renew(here, "eve"))
+    await heartbeat(renewed[2], await renew(here, "eve", 900))
     await renew(here, "gus")
     await renew(there, "cid")
-    for reason, ended in await asyncio.gather(*map(end_of, unrenewed)):
-        assert reason == "UNAUTHENTICATED"
-        assert began + SHORT_S - 1 < ended < began + SHORT_S + 3
-    await asyncio.sleep(max(0, began + SHORT_S + 2.5 - time.time()))
+
+    clock.by_s = LIFE_S + EXPIRY_GRACE_S - 2 * MARGIN_S
+    await swept(here, there)
+    for each in unrenewed:
+        assert (await each.next()).HasField("heartbeat"), "announced, and not ended yet"
+    clock.by_s = LIFE_S + EXPIRY_GRACE_S + 1
+    await swept(here, there)
+    assert {await end_of(each) for each in unrenewed} == {"UNAUTHENTICATED"}
     await game.do(0, "Ready")
     for each in renewed:
         messages = await each.until(2)
@@ -78,32 +95,42 @@ async def test_a_watch_lives_on_when_its_player_shows_a_fresh_token_anywhere(two
         each.stop()
 
 
-async def test_a_token_that_ends_is_announced_once_whatever_else_happens(one):
+async def test_a_token_that_ends_is_announced_once_whatever_else_happens(one, clock):
     game = Game([one])
     await game.found()
-    quiet = watch(one, game.table_id, "ann", lifetime_s=30)
-    assert (await quiet.next()).HasField("snapshot")
-    beat = await quiet.next(3)
-    assert 27_000 < beat.heartbeat.token_expires_at_ms - beat.heartbeat.server_now_ms <= 30_000
-    with pytest.raises(TimeoutError):
-        await quiet.next(2.5)
-    long = game.callers[1].watch(one, game.table_id)
-    assert (await long.next()).HasField("snapshot")
-    with pytest.raises(TimeoutError):
-        await long.next(2.5)
+    quiet = watch(one, game.table_id, "ann", lifetime_s=LIFE_S)
+    long = watch(one, game.table_id, "bob", lifetime_s=2 * LIFE_S)
+    for each in (quiet, long):
+        assert (await each.next()).HasField("snapshot")
+    clock.by_s = LIFE_S - ANNOUNCED_S + 1
+    await swept(one)
+    beat = (await quiet.next()).heartbeat
+    left_ms = beat.token_expires_at_ms - beat.server_now_ms
+    assert LIFE_S * 1000 - MARGIN_S * 1000 <= left_ms <= LIFE_S * 1000  # the table's own clock did not jump
+    for _ in range(3):
+        await swept(one)
+        await asyncio.sleep(0.01)
+    await game.do(0, "Ready")
+    for each in (quiet, long):
+        assert (await each.next()).update.version == 2, "nothing was told twice, and no other too early"
+        each.stop()
 
 
-async def test_an_older_token_shortens_nothing(two):
+async def test_an_older_token_shortens_nothing(two, clock):
     here, there = two
     game = Game([here])
     await game.found()
-    long = game.callers[0].watch(there, game.table_id)
-    await long.next()
-    await renew(here, "ann", lifetime_s=1)
-    await asyncio.sleep(3.5)
+    long, other = (watch(there, game.table_id, player, 2 * LIFE_S) for player in ("ann", "bob"))
+    for each in (long, other):
+        await each.next()
+    await renew(here, "ann", lifetime_s=LIFE_S)
+    await heartbeat(other, await renew(here, "bob", 3 * LIFE_S))  # what was told before has come as well
+    clock.by_s = LIFE_S + EXPIRY_GRACE_S + 1
+    await swept(there)
     await game.do(0, "Ready")
     assert [m.update.version for m in await long.until(2)] == [2]
     long.stop()
+    other.stop()
 
 
 async def test_a_renewal_needs_a_token_that_holds(one):

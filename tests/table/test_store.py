@@ -7,6 +7,7 @@ import uuid
 
 import grpc
 import pytest
+from support.broker import PATIENCE_S, until
 from support.serving import Game, Refused, founding, replica
 
 from services.pb.table.v1 import view_pb2
@@ -17,18 +18,11 @@ from services.shell.snapshots import JetStreamSnapshots
 OTHER_KEY = "k9:" + "ab" * 32
 
 
-async def value_reaches(at, expected, name, **labels):
-    for _ in range(150):
-        if at.value(name, **labels) >= expected:
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError(f"{name} is {at.value(name, **labels)}")
-
-
 @pytest.fixture
 async def saved(nats_server, data, broker, monkeypatch):
     """A game in its tricks whose snapshot is written, with a tail behind it."""
     monkeypatch.setattr("services.table.keeper.REST_S", 0.0)
+    monkeypatch.setattr("services.table.keeper.EVERY_S", 0.05)
     async with replica(nats_server.url, data) as at:
         game = Game([at])
         await game.found()
@@ -36,7 +30,7 @@ async def saved(nats_server, data, broker, monkeypatch):
         for _ in range(4):
             (leader,) = (await game.view(leader)).to_act
             await game.play_one(leader)
-        await value_reaches(at, 1, "shengji_snapshots_written_total")
+        await until(lambda: at.value("shengji_snapshots_written_total") >= 1)
         await game.play_one((await game.view(0)).to_act[0])
     return game
 
@@ -75,8 +69,8 @@ async def test_a_snapshot_that_does_not_hold_is_ignored(saved, nats_server, data
         assert fresh.value("shengji_cold_loads_total", source="log") == 1
 
 
-async def test_memory_is_bounded_and_idle_tables_leave_it(nats_server, data):
-    async with replica(nats_server.url, data, open_tables=2, idle_s=1.0) as at:
+async def test_memory_is_bounded(nats_server, data):
+    async with replica(nats_server.url, data, open_tables=2) as at:
         games = [Game([at]) for _ in range(5)]
         for game in games:
             await game.found()
@@ -84,17 +78,26 @@ async def test_memory_is_bounded_and_idle_tables_leave_it(nats_server, data):
         assert at.value("shengji_seated_players") == 8
         for game in games:
             await game.do(0, "Ready")
+
+
+async def test_idle_tables_leave_memory(nats_server, data, monkeypatch):
+    monkeypatch.setattr("services.table.keeper.EVERY_S", 0.05)
+    async with replica(nats_server.url, data, idle_s=1.0) as at:
+        games = [Game([at]) for _ in range(3)]
+        for game in games:
+            await game.found()
         watch = games[0].callers[0].watch(at, games[0].table_id)
         await watch.next()
-        for _ in range(200):
-            if at.value("shengji_open_tables") == 1:
-                break
-            await asyncio.sleep(0.02)
-        assert (at.value("shengji_open_tables"), at.value("shengji_seated_players")) == (1, 4)
+        await until(lambda: (at.value("shengji_open_tables"), at.value("shengji_seated_players")) == (1, 4))
+        await games[0].do(0, "Ready")
+        assert (await watch.next()).update.version == 2
         watch.stop()
 
 
-async def test_a_log_that_this_code_cannot_read_freezes_that_table_alone(one, nats_server, data, broker):
+async def test_a_log_that_this_code_cannot_read_freezes_that_table_alone(
+    one, nats_server, data, broker, monkeypatch
+):
+    monkeypatch.setattr("services.table.cache.FROZEN_S", 3600.0)
     file = io.StringIO()
     async with replica(nats_server.url, data, Log("table", "warning", file)) as at:
         sick, well = Game([at]), Game([at])
@@ -142,7 +145,7 @@ async def test_what_cannot_be_recorded_is_unavailable_and_then_done_once(nats_se
             await game.do(0, "Ready", command_id=command_id)
         assert caught.value.code is grpc.StatusCode.UNAVAILABLE
         assert caught.value.retry is not None
-        await nats_server.start()
+        await nats_server.start(within_s=PATIENCE_S)
         receipt, codes = None, set()
         while receipt is None and len(codes) < 2:
             try:
@@ -158,19 +161,22 @@ async def test_what_cannot_be_recorded_is_unavailable_and_then_done_once(nats_se
 
 
 async def test_a_call_that_is_cancelled_leaves_nothing_undecided(game, monkeypatch):
-    real = JetStreamLog.append
+    real, appended, go_on = JetStreamLog.append, asyncio.Event(), asyncio.Event()
 
     async def slow(self, *args, **kwargs):
         answer = await real(self, *args, **kwargs)
-        await asyncio.sleep(0.3)
+        appended.set()
+        await go_on.wait()
         return answer
 
     monkeypatch.setattr(JetStreamLog, "append", slow)
     command_id = str(uuid.uuid4())
     task = asyncio.create_task(game.do(0, "Ready", command_id=command_id))
-    await asyncio.sleep(0.15)
+    await appended.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+    await asyncio.sleep(0.1)  # until the service has heard of it
+    go_on.set()
     monkeypatch.setattr(JetStreamLog, "append", real)
     again = await game.do(0, "Ready", command_id=command_id)
     assert (again.version, again.repeated) == (2, True)

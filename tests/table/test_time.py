@@ -1,10 +1,12 @@
 """What the service does when time passes: act for a seat, give time back, deal on, close."""
 
 import asyncio
-import time
 
 import pytest
-from support.serving import AT_ONCE, Caller, Game, Refused, context, founding, replica
+from support.broker import until
+from support.clocks import Ahead
+from support.house import patience
+from support.serving import AT_ONCE, PATIENCE_S, Game, Refused, context, founding, replica
 
 from services.pb.event.v1.event_pb2 import Pace
 from services.pb.table.v1 import table_service_pb2 as pb
@@ -23,7 +25,7 @@ def kinds(messages):
     return [[event.WhichOneof("kind") for event in message.update.events] for message in messages]
 
 
-async def until_kind(watch, kind, within_s=6.0):
+async def until_kind(watch, kind, within_s=PATIENCE_S):
     messages = []
     async with asyncio.timeout(within_s):
         while True:
@@ -32,7 +34,18 @@ async def until_kind(watch, kind, within_s=6.0):
                 return messages
 
 
+def never_acts(at):
+    """Have a replica leave to others what is due: it may be in its last moments for long."""
+
+    async def nothing(_):
+        pass
+
+    at.service._deadlines.expire = nothing
+
+
 async def test_what_is_missing_at_the_limit_is_done_by_the_server(one):
+    """At the limit itself: the durable timers, which come later, are put off."""
+    one.service._timers._backup_us = 3_600_000_000
     game = Game([one])
     await game.found(founding(pace=pace(declare_ms=300, bury_ms=1000, turn_ms=1000)))
     watch = game.callers[0].watch(one, game.table_id)
@@ -45,19 +58,19 @@ async def test_what_is_missing_at_the_limit_is_done_by_the_server(one):
     assert done[2] == ["turn_expired", "cards_played"]
     for before, after in zip(messages[-3:], messages[-2:], strict=False):
         late_ms = after.update.recorded_at_ms - before.update.deadline_ms
-        assert -1 <= late_ms < 500  # the deadline is rounded up
+        assert -1 <= late_ms < patience(2) * 1000  # the deadline is rounded up
     assert one.value("shengji_timers_total", outcome="expired") == 3
     watch.stop()
 
 
 async def test_a_seat_under_the_servers_hand_plays_soon(game):
     leader = await game.to_tricks()
-    await game.do(leader, "SetAutoPlay", on=True)
     watch = game.callers[0].watch(game.at, game.table_id)
     await watch.next()
-    began = time.monotonic()
-    await until_kind(watch, "cards_played", 3)
-    assert time.monotonic() - began < 1.5
+    await game.do(leader, "SetAutoPlay", on=True)
+    told, played = await until_kind(watch, "cards_played")
+    assert told.update.deadline_ms - told.update.recorded_at_ms <= 500
+    assert -1 <= played.update.recorded_at_ms - told.update.deadline_ms < patience(2) * 1000
     watch.stop()
 
 
@@ -66,22 +79,25 @@ async def test_another_replica_keeps_the_time_of_one_that_is_gone(nats_server, d
         game = Game([first])
         await game.found(founding(pace=pace(bury_ms=1000)))
         await game.deal()
+        never_acts(first)
         declarer = await game.pass_all()
-        ended = time.monotonic()
-    watch = Caller(data, "ann").watch(one, game.table_id)
-    await until_kind(watch, "buried", 4)
-    assert 0.8 < time.monotonic() - ended < 4
+    await until(lambda: one.value("shengji_timers_total", outcome="expired") == 1)
+    watch = game.callers[0].watch(one, game.table_id, after=game.founded.resume)
+    before, buried = (await until_kind(watch, "buried"))[-2:]
+    assert -1 <= buried.update.recorded_at_ms - before.update.deadline_ms < patience(4) * 1000
     assert (await game.callers[declarer].view(one, game.table_id)).phase == view_pb2.PHASE_TRICKS
     watch.stop()
 
 
-async def test_time_that_ran_out_while_nobody_served_is_given_back(nats_server, data):
+async def test_time_that_ran_out_while_nobody_served_is_given_back(nats_server, data, monkeypatch):
+    clock = Ahead()
+    monkeypatch.setattr("services.table.app.clock_us", clock.us)
     async with replica(nats_server.url, data) as first:
         game = Game([first])
-        await game.found(founding(pace=pace(bury_ms=1000)))
+        await game.found(founding(pace=pace(bury_ms=300_000)))
         await game.deal()
         declarer = await game.pass_all()
-    await asyncio.sleep(1.2)
+    clock.by_s = 301
     async with replica(nats_server.url, data) as second:
         game.replicas = [second]
         watch = game.callers[0].watch(second, game.table_id, after=game.founded.resume)
@@ -99,13 +115,15 @@ async def test_the_next_deal_starts_by_itself_and_a_finished_table_closes(one, m
     monkeypatch.setattr("services.game.waits.CLOSING_US", 300_000)
     game = Game([one])
     await game.found(founding(preset="classic-1d", overrides={"deals": "2"}, pace=pace(next_deal_ms=200)))
-    view = await game.play_deal(await game.to_tricks())
-    watch = game.callers[0].watch(one, game.table_id)
-    assert (await watch.next()).snapshot.phase == view.phase == view_pb2.PHASE_SCORED
-    await until_kind(watch, "deal_started", 3)
+    await game.play_deal(await game.to_tricks())
+    watch = game.callers[0].watch(one, game.table_id, after=game.founded.resume)
+    for _ in range(2):
+        started = (await until_kind(watch, "deal_started"))[-1].update
+    game.version = started.version
     await game.pass_all()
     await game.play_deal(await game.bury())
-    closed = (await until_kind(watch, "table_closed", 3))[-1].update
+    closed = (await until_kind(watch, "table_closed"))[-1].update
+    game.version = closed.version
     assert closed.deadline_ms == 0
     view = await game.view(1)
     assert (view.phase, view.result.deals) == (view_pb2.PHASE_CLOSED, 2)
@@ -121,8 +139,8 @@ async def test_a_table_that_nobody_touches_is_closed(one, monkeypatch):
     monkeypatch.setattr("services.game.waits.IDLE_US", 500_000)
     game = Game([one])
     await game.found()
-    watch = game.callers[0].watch(one, game.table_id)
-    await until_kind(watch, "table_closed", 4)
+    watch = game.callers[0].watch(one, game.table_id, after=game.founded.resume)
+    await until_kind(watch, "table_closed")
     refused = pb.ReadyRequest(context=context(game.table_id))
     with pytest.raises(Refused, match="TABLE_CLOSED"):
         await game.callers[0].call(one, "Ready", refused)
