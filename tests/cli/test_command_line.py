@@ -48,7 +48,7 @@ def test_what_an_encoding_lacks_ends_no_command(encoding):
         capture_output=True,
         cwd=ROOT,
         env={**os.environ, "PYTHONIOENCODING": encoding, "LANG": "en"},
-        timeout=60,
+        timeout=240,
     )
     assert re.search("[SHCD][2-9JQKA]{2}", ended.stdout.decode(encoding)), "suits are told by letters"
 

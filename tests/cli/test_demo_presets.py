@@ -16,7 +16,9 @@ DEMO = "from services.cli.main import main; main(['demo', *__import__('sys').arg
 USUAL = ("tournament-2d",)
 """Joker-backed declaring; the others are played in `tests/bot` and, here, with `-m slow`."""
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in PRESET_NAMES if name not in USUAL]
-LIMIT_S = 120
+LIMIT_S = 240
+ENDS_S = 20
+"""For what a service started itself, and what ends by itself once its parent has."""
 
 
 def of_session(leader):
@@ -47,7 +49,7 @@ def test_a_deal_is_played_shown_and_verified(name, tmp_path):
     try:
         shown, said = demo.communicate(timeout=LIMIT_S)
     finally:
-        left = of_session(demo.pid)
+        _, left = psutil.wait_procs(of_session(demo.pid), timeout=ENDS_S)
         for process in left:
             process.kill()
     assert demo.returncode == 0, said

@@ -45,7 +45,7 @@ def test_operators_are_managed_without_a_house(tmp_path: Path) -> None:
 def test_operators_are_managed_while_a_house_runs(tmp_path: Path) -> None:
     known = passwords(tmp_path)
     server = NatsServer(tmp_path / "nats", passwords=known)
-    asyncio.run(server.start())
+    asyncio.run(server.start(60))
     try:
         with held(tmp_path):
             reader = url_as(server.url, "reader", known)

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 from support.fake_lobby import fake_lobby
 from support.proxy import Proxy
@@ -18,11 +19,24 @@ from support.serving import replica
 
 from services.bot.app import Bots
 from services.bot.config import BotConfig
+from services.cli.main import main
 from services.shell.broker import Broker
 from services.shell.logs import Log
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE_DEAL = ("--preset", "classic-1d", "--option", "deals=1")
+ONE_DEAL = (
+    "--preset",
+    "classic-1d",
+    "--option",
+    "deals=1",
+    "--option",
+    "kitty=42",
+    "--option",
+    "kitty_card=3",
+)
+"""Of three cards a hand, since the server takes half a second for each that it plays."""
+LONG = ("--preset", "classic-1d", "--option", "deals=20")
+"""What is not over while somebody is away, however slow their machine is."""
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +182,7 @@ async def test_killed_in_the_middle_and_going_on(house):
 
 
 async def test_the_server_plays_on_for_whom_it_shall_while_they_are_away(house):
-    async with house.player(*ONE_DEAL) as ann:
+    async with house.player(*LONG) as ann:
         ann.type("auto")
         await ann.until("The server plays for you")
         assert "Time ran out: you" not in await ann.until("trick to")
@@ -250,7 +264,7 @@ async def test_an_unknown_code_is_said(house):
 
 
 async def test_whatever_is_piped_ends_no_game(house):
-    async with house.player("--preset", "classic-1d", "--option", "deals=1") as ann:
+    async with house.player(*ONE_DEAL) as ann:
         await ann.until("Your declaration")
         ann.process.stdin.write(bytes(range(256)) + b"\xff" * 10_000 + b"\n" + b"7" * 5000 + b"\n")
         ann.type("p", "auto")
@@ -261,15 +275,27 @@ async def test_whatever_is_piped_ends_no_game(house):
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--name", b"\xff"], "no readable text"),
-        (["--join", b"\xff"], "no readable text"),
-        (["--option", b"deals=\xff"], "no readable text"),
-        (["--option", 'deals="\\ud800"'], "deals"),
-        (["--option", "deals=" + "[" * 10_000], "deals"),
+        (["--join", "\udcff"], "no readable text"),
+        (["--option", "deals=\udcff"], "no readable text"),
         (["--stake", "9" * 30], "--stake"),
     ],
 )
-async def test_arguments_that_nobody_can_read_are_refused(house, arguments, told):
+def test_arguments_that_nobody_can_read_are_refused(arguments, told):
+    done = CliRunner().invoke(main, ["play", "--lobby", "127.0.0.1:1", *arguments])
+    assert done.exit_code in (1, 2)
+    assert isinstance(done.exception, SystemExit)
+    assert told in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--name", b"\xff"], "no readable text"),
+        (["--option", 'deals="\\ud800"'], "deals"),
+        (["--option", "deals=" + "[" * 10_000], "deals"),
+    ],
+)
+async def test_neither_are_they_by_a_house(house, arguments, told):
     async with house.player(*arguments) as ann:
         assert await ann.end() in (1, 2)
         assert told in ann.seen
@@ -293,7 +319,7 @@ async def test_closed_streams_are_no_fault(house, closed):
 
 @pytest.mark.slow
 async def test_lost_connections_come_back_by_themselves(house):
-    async with house.player("--preset", "classic-1d", "--option", "deals=1") as ann:
+    async with house.player(*ONE_DEAL) as ann:
         await ann.until("Your declaration")
         for way in house.ways:
             way.refuse = True

@@ -32,7 +32,7 @@ async def running_house(data: Path) -> AsyncIterator[tuple[str, str]]:
     )
     assert up.stdout is not None
     try:
-        line = await asyncio.wait_for(up.stdout.readline(), 30)
+        line = await asyncio.wait_for(up.stdout.readline(), 120)
         served = re.search(rb"The lobby is served at (\S+), tables at (\S+) ", line)
         assert served is not None
         yield served[1].decode(), served[2].decode()

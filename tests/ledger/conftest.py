@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 from support.databases import KINDS, new_database, new_url
 
+from services.ledger import database as module
 from services.ledger.database import Database
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here nobody gives up waiting for a connection or a lock, however much the machine has to do."""
+    for name, longer in (("_CONNECT_S", 60.0), ("_BUSY_S", 60.0), ("_BUSY_MS", 60_000)):
+        monkeypatch.setattr(module, name, longer)
 
 
 @pytest.fixture(params=KINDS)
@@ -23,7 +31,7 @@ def database_url(kind: str, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def database(kind: str, tmp_path: Path) -> AsyncIterator[Database]:
-    """A new migrated database."""
+    """A new migrated database; a module that needs more in it overrides it."""
     made = await new_database(kind, tmp_path)
     yield made
     await made.close()

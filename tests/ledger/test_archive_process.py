@@ -21,6 +21,7 @@ from services.pb.log.v1.log_pb2 import Commit
 from services.shell.log_jetstream import JetStreamLog
 
 MATCHES = 6
+AUDITS = 5
 
 
 @pytest.fixture
@@ -40,15 +41,32 @@ async def ledger(nats_server, tmp_path, kind):
     service.kill()
 
 
-async def play(store, seed):
-    """Write a match's log as it would be played, a little at a time."""
+class Turns:
+    """Each match is played on only after an audit, so that there are audits in between."""
+
+    def __init__(self):
+        self.audits = 0
+        self.audited = asyncio.Condition()
+
+    async def count(self):
+        async with self.audited:
+            self.audits += 1
+            self.audited.notify_all()
+
+    async def after(self, number):
+        async with self.audited:
+            await self.audited.wait_for(lambda: self.audits >= number)
+
+
+async def play(store, seed, turns):
+    """Write a match's log as it would be played, a part of it before each of some audits."""
     log, sequence = short_match(seed).stored, 0
-    for stored in log:
+    for number, stored in enumerate(log):
+        await turns.after(number * AUDITS // len(log))
         commit = Commit.FromString(stored)
         sequence = (
             await store.append(commit.table_id, sequence, stored, kind_of(tuple(commit.events)))
         ).sequence
-        await asyncio.sleep(0.002)
     return Commit.FromString(log[0]).table_id
 
 
@@ -61,7 +79,7 @@ async def nothing_differs(database, broker, archive):
 
 async def archived(database, number):
     """Wait until so many logs are archived; the rows."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while True:
             done = [row for row in await rows(database, archives) if row[5]]
             if len(done) >= number:
@@ -71,14 +89,13 @@ async def archived(database, number):
 
 async def test_archived_audited_killed_pruned_and_made_anew(ledger, broker, tmp_path):
     archive, store, database = Archive(tmp_path / "archive"), JetStreamLog(broker), Database(ledger.url)
-    playing = asyncio.gather(*(play(store, f"live {number}") for number in range(MATCHES)))
-    audits = 0
+    turns = Turns()
+    playing = asyncio.gather(*(play(store, f"live {number}", turns) for number in range(MATCHES)))
     while not playing.done():
         await nothing_differs(database, broker, archive)
-        audits += 1
-        await asyncio.sleep(0.05)
+        await turns.count()
+        await asyncio.sleep(0.02)
     tables = await playing
-    assert audits > 1
     await archived(database, 1)
     children = psutil.Process(ledger.pid).children(recursive=True)
     ledger.kill()
@@ -89,10 +106,10 @@ async def test_archived_audited_killed_pruned_and_made_anew(ledger, broker, tmp_
     report = await nothing_differs(database, broker, archive)
     assert (report.matches, report.unreached) == (MATCHES, 0)
     expected = await whole(database)
-    _, alive = psutil.wait_procs(children, timeout=5)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive, "what verified for a process that was killed has ended too"
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         pruned = set()
         while pruned != set(tables):
             async for one in Pruner(database, broker, archive).prune(-1):

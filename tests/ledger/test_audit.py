@@ -1,9 +1,11 @@
 """The audit: nothing to find in a ledger that is right, and whatever is changed is found and named."""
 
+from functools import cache
 from random import Random
 
 import pytest
 from sqlalchemy import text
+from support.databases import new_database
 from support.ledger_worlds import GRANT, MIX, PROJECTIONS, LogsInMemory, world
 from support.ledgers import feed, merged, rows, shuffled
 from support.recorded import short_match
@@ -24,16 +26,34 @@ async def audited(database, logs, folder):
     return await audit(await database.read(load), logs, Archive(folder))
 
 
+@cache
+def lived_through():
+    return tuple(world())
+
+
 @pytest.fixture
-async def lived(database, tmp_path):
-    """A ledger that has seen a world, with nothing to be found."""
-    logs = LogsInMemory(world())
-    await feed(database, merged(logs.messages, Random(1)), GRANT, PROJECTIONS)
-    report = await audited(database, logs, tmp_path)
-    assert report.differences == []
-    assert (report.commits, report.unreached) == (len(logs.messages), 0)
-    assert report.transfers > 100
-    return logs
+async def lived(kind, tmp_path):
+    """A ledger that has seen a world, and its logs; nothing is to be found."""
+    logs = LogsInMemory(list(lived_through()))
+
+    async def live(database):
+        await feed(database, merged(logs.messages, Random(1)), GRANT, PROJECTIONS)
+        report = await audited(database, logs, tmp_path)
+        assert report.differences == []
+        assert (report.commits, report.unreached) == (len(logs.messages), 0)
+        assert report.transfers > 100
+
+    database = await new_database(kind, tmp_path, "lived", live)
+    yield Lived(database, logs.messages)
+    await database.close()
+
+
+class Lived(LogsInMemory):
+    """The logs, and the ledger's database."""
+
+    def __init__(self, database, messages):
+        super().__init__(messages)
+        self.database = database
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -104,21 +124,21 @@ async def change(database, statement, **values):
     await database.write(work)
 
 
-async def test_a_posting_that_was_changed_is_named(lived, database, tmp_path):
-    settlements = {row[0]: row for row in await rows(database, transfers) if row[1] == 4}
-    posting = next(row for row in await rows(database, postings) if row[1] in settlements)
-    await change(database, "UPDATE postings SET amount = amount + 1 WHERE seq = :seq", seq=posting[0])
-    found = (await audited(database, lived, tmp_path)).differences
+async def test_a_posting_that_was_changed_is_named(lived, tmp_path):
+    settlements = {row[0]: row for row in await rows(lived.database, transfers) if row[1] == 4}
+    posting = next(row for row in await rows(lived.database, postings) if row[1] in settlements)
+    await change(lived.database, "UPDATE postings SET amount = amount + 1 WHERE seq = :seq", seq=posting[0])
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert found[0].what == "balance after a posting"
     transfer = settlements[posting[1]]
     named = next(one for one in found if one.what == "settlement")
     assert named[1:] == (transfer[2], transfer[3], posting[2], posting[3], posting[3] + 1)
 
 
-async def test_chips_moved_consistently_to_a_wrong_winner_are_found(lived, database, tmp_path):
+async def test_chips_moved_consistently_to_a_wrong_winner_are_found(lived, tmp_path):
     """The books add up in themselves; only the logs say who won."""
-    settlements = {row[0]: row for row in await rows(database, transfers) if row[1] == 4}
-    moved = await rows(database, postings)
+    settlements = {row[0]: row for row in await rows(lived.database, transfers) if row[1] == 4}
+    moved = await rows(lived.database, postings)
     row = next(row for row in reversed(moved) if row[1] in settlements and row[2].startswith("available"))
     here = [one for one in moved if one[2] == row[2] and one[0] >= row[0]]
     friend = [one[2] for one in moved if one[2].startswith("available") and one[2] != row[2]]
@@ -126,16 +146,16 @@ async def test_chips_moved_consistently_to_a_wrong_winner_are_found(lived, datab
     there = [one for one in moved if one[2] == account and one[0] > row[0]]
     for one, by in [(one, -1) for one in here] + [(one, 1) for one in there]:
         statement = "UPDATE postings SET balance_after = balance_after + :by WHERE seq = :seq"
-        await change(database, statement, by=by, seq=one[0])
+        await change(lived.database, statement, by=by, seq=one[0])
     for name, by in ((row[2], -1), (account, 1)):
         statement = "UPDATE accounts SET balance = balance + :by WHERE name = :name"
-        await change(database, statement, by=by, name=name)
-    await change(database, "UPDATE postings SET amount = amount - 1 WHERE seq = :seq", seq=row[0])
+        await change(lived.database, statement, by=by, name=name)
+    await change(lived.database, "UPDATE postings SET amount = amount - 1 WHERE seq = :seq", seq=row[0])
     other = next((one for one in moved if one[1] == row[1] and one[2] == account), None)
     if other is None:
-        last = await rows(database, postings)
+        last = await rows(lived.database, postings)
         assert last
-    found = (await audited(database, lived, tmp_path)).differences
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert any(one.what == "settlement" and one.table_id == settlements[row[1]][2] for one in found)
 
 
@@ -151,9 +171,9 @@ async def test_chips_moved_consistently_to_a_wrong_winner_are_found(lived, datab
         ("UPDATE positions SET sequence = sequence WHERE stream = 1", None),
     ],
 )
-async def test_a_value_that_was_changed_is_named(lived, database, tmp_path, statement, what):
-    await change(database, statement)
-    found = (await audited(database, lived, tmp_path)).differences
+async def test_a_value_that_was_changed_is_named(lived, tmp_path, statement, what):
+    await change(lived.database, statement)
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert found[0].what.startswith(what) if what else not found, found
 
 
@@ -171,65 +191,65 @@ ROWS = [
 
 
 @pytest.mark.parametrize(("table", "statement", "what"), ROWS)
-async def test_a_row_that_was_changed_is_named(lived, database, tmp_path, table, statement, what):
-    chosen = (await rows(database, table))[2]
+async def test_a_row_that_was_changed_is_named(lived, tmp_path, table, statement, what):
+    chosen = (await rows(lived.database, table))[2]
     if what is None:
-        found = next(row for row in await rows(database, matches) if "classic" in row[1])
+        found = next(row for row in await rows(lived.database, matches) if "classic" in row[1])
         chosen, what = found, "match's preset"
     second = chosen[1] if table is deals else "x"
     statement = statement.replace("AND :b = :b", "") if table is matches else statement
     values = {"a": chosen[0]} | ({"b": second} if table is deals else {})
-    await change(database, statement, **values)
-    found = (await audited(database, lived, tmp_path)).differences
+    await change(lived.database, statement, **values)
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert found[0].what == what
     assert found[0].table_id == chosen[0]
 
 
 @pytest.mark.parametrize("table", ["rating_history", "standings"])
-async def test_a_rating_that_was_changed_is_named(lived, database, tmp_path, table):
+async def test_a_rating_that_was_changed_is_named(lived, tmp_path, table):
     await change(
-        database,
+        lived.database,
         f"UPDATE {table} SET mu = mu + 0.000001 WHERE mu = (SELECT max(mu) FROM {table}) AND matches ="
         f" (SELECT max(matches) FROM {table} b WHERE mu = (SELECT max(mu) FROM {table}))",
     )
-    found = (await audited(database, lived, tmp_path)).differences
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert found[0].what.startswith("rating of" if table == "rating_history" else "standing in")
 
 
-async def test_a_transfer_that_is_gone_is_named(lived, database, tmp_path):
-    chosen = next(row for row in await rows(database, transfers) if row[1] == 4)
-    await change(database, "DELETE FROM transfers WHERE id = :id", id=chosen[0])
-    found = (await audited(database, lived, tmp_path)).differences
+async def test_a_transfer_that_is_gone_is_named(lived, tmp_path):
+    chosen = next(row for row in await rows(lived.database, transfers) if row[1] == 4)
+    await change(lived.database, "DELETE FROM transfers WHERE id = :id", id=chosen[0])
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert found[0].what == "posting"
     assert any(one.what == "settlement" and one.table_id == chosen[2] for one in found)
 
 
-async def test_a_purpose_that_was_changed_is_named(lived, database, tmp_path):
-    chosen = next(row for row in await rows(database, transfers) if row[1] == 4)
-    await change(database, "UPDATE transfers SET purpose = 8 WHERE id = :id", id=chosen[0])
-    found = (await audited(database, lived, tmp_path)).differences
+async def test_a_purpose_that_was_changed_is_named(lived, tmp_path):
+    chosen = next(row for row in await rows(lived.database, transfers) if row[1] == 4)
+    await change(lived.database, "UPDATE transfers SET purpose = 8 WHERE id = :id", id=chosen[0])
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert (found[0].what, found[0].table_id, found[0].deal) == ("settlement", chosen[2], chosen[3])
 
 
-async def test_every_commit_that_was_changed_is_named(lived, database, tmp_path):
+async def test_every_commit_that_was_changed_is_named(lived, tmp_path):
     for at in range(0, len(lived.messages), 17):
         message = lived.messages[at]
         changed = Commit.FromString(message.stored)
         changed.recorded_at_us += 1
         logs = LogsInMemory(list(lived.messages))
         logs.messages[at] = message._replace(stored=changed.SerializeToString(deterministic=True))
-        found = (await audited(database, logs, tmp_path)).differences
+        found = (await audited(lived.database, logs, tmp_path)).differences
         assert found[0].table_id == message.table_id
         assert found[0].what in {"log", f"commit {changed.version}"}
 
 
-async def test_a_commit_that_was_dropped_or_never_applied_is_named(lived, database, tmp_path):
+async def test_a_commit_that_was_dropped_or_never_applied_is_named(lived, tmp_path):
     victim = max(lived.messages, key=lambda message: message.commit.version)
     cut = LogsInMemory([message for message in lived.messages if message is not victim])
-    found = (await audited(database, cut, tmp_path)).differences
+    found = (await audited(lived.database, cut, tmp_path)).differences
     assert (found[0].what, found[0].table_id) == (f"commit {victim.commit.version}", victim.table_id)
     gone = LogsInMemory([message for message in lived.messages if message.table_id != victim.table_id])
-    found = (await audited(database, gone, tmp_path)).differences
+    found = (await audited(lived.database, gone, tmp_path)).differences
     assert (found[0].what, found[0].table_id) == ("log", victim.table_id)
 
 
@@ -284,7 +304,7 @@ async def test_a_table_that_is_parked_for_good_is_named(database, tmp_path):
     assert (found[0].what, found[0].table_id, found[0].found) == ("table", victim.table_id, "parked: gap")
 
 
-async def test_money_from_nowhere_is_named(lived, database, tmp_path):
+async def test_money_from_nowhere_is_named(lived, tmp_path):
     """A transfer that no log knows, though the books add up with it."""
 
     async def work(connection):
@@ -311,6 +331,6 @@ async def test_money_from_nowhere_is_named(lived, database, tmp_path):
                 accounts.update().where(accounts.c.name == account).values(balance=after)
             )
 
-    await database.write(work)
-    found = (await audited(database, lived, tmp_path)).differences
+    await lived.database.write(work)
+    found = (await audited(lived.database, lived, tmp_path)).differences
     assert found[0] == ("settlement", lived.messages[0].table_id, 9, "available:ply_0001", 0, 5)

@@ -77,7 +77,7 @@ async def seen(nats_server, broker, tmp_path):
             return service.registry.get_sample_value(name, labels) or 0.0
 
         try:
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(120):
                 await done(value)
             yield service, value, lambda: [json.loads(line) for line in file.getvalue().splitlines()]
         finally:

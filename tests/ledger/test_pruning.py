@@ -1,6 +1,7 @@
 """Archives in use: replay, verify and audit without a house, and pruning that takes out what nobody needs."""
 
 import asyncio
+import shutil
 from dataclasses import fields
 from functools import cache
 
@@ -67,8 +68,11 @@ class House:
     def during(self, work, user="table"):
         """Do something while the server runs."""
 
+        # On other ports each time: what it had before may be another's by now.
+        self.server = NatsServer(self.data / "nats", passwords=self.known)
+
         async def run():
-            await self.server.start()
+            await self.server.start(60)
             broker = await Broker.connect(url_as(self.server.url, user, self.known), user)
             try:
                 return await work(broker)
@@ -116,12 +120,18 @@ class House:
         return await store.read(self.table_id, min_sequence=last)
 
 
-@pytest.fixture
-def house(tmp_path):
-    made = House(tmp_path / "data")
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A house's folder, to be copied."""
+    made = House(tmp_path_factory.mktemp("filled") / "data")
     made.during(made.fill)
     assert made.archive.tables() == [made.table_id]
-    return made
+    return made.data
+
+
+@pytest.fixture
+def house(filled, tmp_path):
+    return House(shutil.copytree(filled, tmp_path / "data"))
 
 
 def test_archived_tables_are_pruned_replayed_verified_and_audited(house):
@@ -147,7 +157,7 @@ def test_archived_tables_are_pruned_replayed_verified_and_audited(house):
 
 
 def test_everything_works_while_a_house_runs(house):
-    asyncio.run(house.server.start())
+    asyncio.run(house.server.start(60))
     try:
         values = {field.name: "" for field in fields(Running)}
         values |= {"pid": 1, "command": "up", "nats": url_as(house.server.url, "reader", house.known)}
@@ -201,7 +211,7 @@ def test_nothing_is_pruned_that_a_reader_still_needs(house, filtered):
 
     async def take(acknowledged, broker):
         slow = await broker.js.pull_subscribe_bind("slow", stream)
-        messages = await slow.fetch(100, timeout=2)
+        messages = await slow.fetch(100, timeout=60)
         for message in messages if acknowledged else messages[:-1]:
             await message.ack_sync()
 

@@ -3,6 +3,7 @@
 from random import Random
 
 import pytest
+from support.databases import new_database
 from support.ledgers import balances, feed, merged, rows
 
 from services.bench.ledger_logs import Mix, World
@@ -18,12 +19,17 @@ from services.pb.ledger.v1 import ledger_service_pb2 as pb
 MIX = Mix(people=9, stakes=(0, 7, 50), parallel=2, options=0.4, escapes=0.1, deals=4)
 
 
-@pytest.fixture
-async def world(database):
-    """A ledger that has seen sixty deals, the last table still open."""
+async def sixty_deals(database):
     messages = World(Random(5), MIX).messages(60)[:-3]
     await feed(database, merged(messages, Random(6)), projections=[project, note_closed])
-    return database
+
+
+@pytest.fixture
+async def world(kind, tmp_path):
+    """A ledger that has seen sixty deals, the last table still open."""
+    made = await new_database(kind, tmp_path, "sixty deals", sixty_deals)
+    yield made
+    await made.close()
 
 
 async def people(database):

@@ -1,5 +1,6 @@
 """A new database from archives: the same as the one that lived."""
 
+from functools import cache
 from random import Random
 
 import pytest
@@ -33,11 +34,27 @@ def what_is_left(messages):
     return [message for message in messages if message.table_id not in closed or is_closed(message)]
 
 
+@cache
+def lived_through():
+    return world(deals=60)[:-9]
+
+
+async def live(database):
+    await feed(database, merged(lived_through(), Random(1)), GRANT, PROJECTIONS)
+
+
+@pytest.fixture
+async def database(kind, tmp_path):
+    """A ledger that has read everything."""
+    made = await new_database(kind, tmp_path, "to be restored", live)
+    yield made
+    await made.close()
+
+
 @pytest.fixture
 async def lived(database, tmp_path):
-    """A ledger that has read everything; its last tables are open, all others archived."""
-    messages = world(deals=60)[:-9]
-    await feed(database, merged(messages, Random(1)), GRANT, PROJECTIONS)
+    """What it has read, and the archive; the last tables are open, all others archived."""
+    messages = lived_through()
     archive = Archive(tmp_path / "archive")
     logs = logs_of(messages)
     for message in messages:

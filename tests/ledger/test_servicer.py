@@ -1,6 +1,7 @@
 """LedgerService: who may see what, pages that go with their question, refusals with their reasons."""
 
 import pytest
+from support.databases import new_database
 from support.ledger_tables import START_US, Table
 from support.ledgers import feed
 from support.recorded import short_match
@@ -61,9 +62,20 @@ def tables():
 
 
 @pytest.fixture
-async def service(database, archive, tables):
+async def database(kind, tmp_path, tables):
+    """A ledger that has read the tables' logs."""
     entries = [table.message(stored, n) for table in tables for n, stored in enumerate(table.log, 1)]
-    await feed(database, [entries], GRANT, projections=[project, note_closed])
+
+    async def fill(new):
+        await feed(new, [entries], GRANT, projections=[project, note_closed])
+
+    made = await new_database(kind, tmp_path, "four tables", fill)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def service(database, archive):
     return LedgerServicer(database, archive, Holding(database, GRANT), lambda: NOW_S)
 
 
