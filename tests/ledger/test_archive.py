@@ -2,11 +2,12 @@
 
 import asyncio
 import os
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import pytest
 from prometheus_client import CollectorRegistry
-from support.databases import new_url
+from support.databases import new_database
 from support.ledgers import feed, rows
 from support.recorded import rechained, short_match
 
@@ -16,7 +17,6 @@ from services.game.ids import TableId, partition
 from services.ledger import archive as archive_module
 from services.ledger.archive import MAGIC, Archive, ArchiveDamaged, fault_in, pack, place_of, unpack
 from services.ledger.archiver import TRIES, Archiver, ArchiverMetrics, note_closed
-from services.ledger.database import opened
 from services.ledger.folding import entry
 from services.ledger.schema import archives
 from services.pb.log.v1.log_pb2 import Commit
@@ -191,13 +191,14 @@ def messages(log=None):
 class Bench:
     """A ledger that has applied the match, its log, and an archiver."""
 
-    def __init__(self, database, store, archive):
+    def __init__(self, database, store, archive, pool):
         registry = CollectorRegistry()
         self.value = registry.get_sample_value
         self.database = database
         self.archive = archive
         metrics = ArchiverMetrics(registry)
         self.archiver = Archiver(database, store, archive, metrics, Log("test", "error"))
+        self.archiver._pool = pool
 
     async def row(self):
         return (await rows(self.database, archives))[0]
@@ -205,15 +206,16 @@ class Bench:
 
 @pytest.fixture
 async def bench(tmp_path, archive):
-    """A ledger that has applied a match whose log is in memory."""
+    """A ledger that has applied a match whose log is in memory; a thread verifies unless told otherwise."""
     made = []
 
-    async def make(log=None, applied=None):
-        async with opened(new_url("sqlite", tmp_path)) as database:
-            await feed(database, [messages(applied)], projections=[note_closed])
-            bench = Bench(database, await stored_log(log or match()), archive)
-            made.append(bench)
-            return bench
+    async def make(log=None, applied=None, *, process=False):
+        database = await new_database("sqlite", tmp_path)
+        pool = None if process else ThreadPoolExecutor(1)
+        bench = Bench(database, await stored_log(log or match()), archive, pool)
+        made.append(bench)
+        await feed(database, [messages(applied)], projections=[note_closed])
+        return bench
 
     yield make
     for one in made:
@@ -268,7 +270,7 @@ async def test_an_archive_that_is_there_does_for_a_log_that_is_gone(bench, archi
 
 
 async def test_a_killed_process_of_the_pool_is_replaced(bench, archive):
-    one = await bench()
+    one = await bench(process=True)
     await one.archiver._verify(table(), match(), settled())
     for process in list(one.archiver._pool._processes.values()):
         process.kill()
