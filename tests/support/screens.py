@@ -13,6 +13,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+PLAY = """
+import fcntl, termios
+from services.cli.main import main
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # so that Ctrl-C is one
+main()
+"""
+WHERE = b"\x1b[6n"
+"""Where is the cursor?"""
 
 
 class Screen:
@@ -22,22 +30,16 @@ class Screen:
         self.master, terminal = pty.openpty()
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
         self.seen = b""
+        self.told = 0
+        """How often it was said where the cursor is."""
         self.arrived = asyncio.Event()
         self.process = subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                "from services.cli.main import main; main()",
-                "play",
-                *house.addresses,
-                *arguments,
-            ],
+            [sys.executable, "-c", PLAY, "play", *house.addresses, *arguments],
             stdin=terminal,
             stdout=terminal,
             stderr=terminal,
             cwd=ROOT,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - so that Ctrl-C is one
             env={**os.environ, "TERM": "xterm", "XDG_CONFIG_HOME": str(house.folder / "config"), **environ},
         )
         os.close(terminal)
@@ -50,12 +52,13 @@ class Screen:
             data = b""
         if not data:
             asyncio.get_running_loop().remove_reader(self.master)
-        if b"\x1b[6n" in data:  # where is the cursor?
-            os.write(self.master, b"\x1b[20;1R")
         self.seen += data
+        while self.told < self.seen.count(WHERE):
+            self.told += 1
+            os.write(self.master, b"\x1b[20;1R")
         self.arrived.set()
 
-    async def until(self, text, within_s=60.0):
+    async def until(self, text, within_s=120.0):
         try:
             async with asyncio.timeout(within_s):
                 while text.encode() not in self.seen:
@@ -68,7 +71,7 @@ class Screen:
         os.write(self.master, keys)
 
     async def end(self):
-        code = await asyncio.to_thread(self.process.wait, 60)
+        code = await asyncio.to_thread(self.process.wait, 120)
         asyncio.get_running_loop().remove_reader(self.master)
         os.close(self.master)
         return code
