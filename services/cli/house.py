@@ -19,7 +19,10 @@ from services.shell.nats_users import passwords, url_as
 from services.shell.supervisor import ChildDied, Supervisor, service_command
 from services.shell.trust import BOT_ISSUER, LOBBY_ISSUER, PLAYER_ISSUER, SERVICE_ISSUER
 
-_READY_SECONDS: Final = 20.0
+_READY_SECONDS: Final = 60.0
+"""A service that ends is noticed at once; one that serves late is on a slow machine."""
+_OFTEN: Final = (("grpc.initial_reconnect_backoff_ms", 100), ("grpc.max_reconnect_backoff_ms", 200))
+"""Else a channel waits longer after each look, and a service that serves is found seconds later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,10 @@ async def _ready(supervisor: Supervisor, name: str, address: str) -> None:
     """Wait until a service says SERVING."""
     dead = asyncio.create_task(supervisor.watch())
     try:
-        async with grpc.aio.insecure_channel(address) as channel, asyncio.timeout(_READY_SECONDS):
+        async with (
+            grpc.aio.insecure_channel(address, options=_OFTEN) as channel,
+            asyncio.timeout(_READY_SECONDS),
+        ):
             health = HealthStub(channel)
             while True:
                 if dead.done():
