@@ -1,6 +1,7 @@
 """What is shown, in both languages: every line of whole deals fits, and says what happened."""
 
 import string
+from functools import cache
 
 import pytest
 
@@ -28,11 +29,17 @@ LANGUAGES = ("en", "zh")
 WIDTH = 80
 
 
+@cache
+def played(name, deals):
+    """The table after some deals, which nobody may change."""
+    table = open_local(preset(name), SeededEntropy(name), PACE)
+    LocalBots(table, sides(1, 2), look_every=5).play(deals)
+    return table
+
+
 def told(name, language, deals=2):
     """Everything that seat 1 is shown in some deals."""
-    rules = preset(name)
-    table = open_local(rules, SeededEntropy(name), PACE)
-    LocalBots(table, sides(1, 2), look_every=5).play(deals)
+    rules, table = preset(name), played(name, deals)
     lines, state, chronicle = [], None, None
     for commit in table.commits:
         before, state = state, evolve(state, commit)
