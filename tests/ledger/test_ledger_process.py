@@ -9,7 +9,7 @@ from random import Random
 import grpc
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from support.house import Service, patience
+from support.house import Service, own_port, patience
 from support.ledger_oracle import expected
 from support.ledger_tables import Table
 from support.ledgers import GRANT
@@ -24,7 +24,6 @@ from services.pb.table.v1.table_service_pb2_grpc import (
     add_TableServiceServicer_to_server,
 )
 from services.shell.keys import signing_key
-from services.shell.nats_server import free_port
 from services.shell.tokens import sign
 
 MIX = Mix(people=12, stakes=(0, 7, 20), parallel=3, options=0.5, escapes=0.1, bots=0.2)
@@ -65,7 +64,7 @@ async def ledger(nats_server, tmp_path, tables):
             "SHENGJI_NATS": nats_server.url,
             "SHENGJI_OPENING_GRANT": str(GRANT),
             "SHENGJI_TABLE": f"127.0.0.1:{tables.port}",
-            "SHENGJI_METRICS": f"127.0.0.1:{free_port()}",
+            "SHENGJI_METRICS": f"127.0.0.1:{own_port()}",
         },
     )
     service.start()
@@ -135,9 +134,7 @@ async def test_a_process_settles_answers_and_ends_in_order(ledger, broker, table
 
 
 async def test_two_processes_one_killed_the_other_takes_over(ledger, broker, nats_server, tmp_path, tables):
-    second = Service(
-        "ledger", tmp_path, dict(ledger.env) | {"SHENGJI_METRICS": f"127.0.0.1:{free_port()}"}, 1
-    )
+    second = Service("ledger", tmp_path, dict(ledger.env) | {"SHENGJI_METRICS": f"127.0.0.1:{own_port()}"}, 1)
     second.env["SHENGJI_LISTEN"] = second.address
     second.start()
     await second.ready()
