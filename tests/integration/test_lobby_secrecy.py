@@ -10,7 +10,6 @@ import json
 import random
 import re
 import time
-import urllib.request
 import uuid
 
 import grpc
@@ -20,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.calls import Calls, Refused
 from support.house import COMES_S, UNLIMITED, House, own_port
 from support.lobby_people import METHODS, LobbyCalls, Person, plan
-from support.lobby_taps import Tapped
+from support.lobby_taps import Tapped, measured, pages_of
 
 from services.game.ids import new_id
 from services.lobby.operators import Operators
@@ -265,22 +264,6 @@ async def tell_all(house, metrics):
     for replica in house.lobbies:
         tapped.lines += [json.loads(line) for line in replica.log.read_text().splitlines()]
     return tapped
-
-
-def read_page(address):
-    with urllib.request.urlopen(f"http://{address}/metrics") as page:
-        return page.read().decode()
-
-
-async def pages_of(metrics):
-    """The metrics of each lobby as they are now."""
-    return [await asyncio.to_thread(read_page, address) for address in metrics]
-
-
-def measured(page, name):
-    """The sum of all samples of a name."""
-    families = text_string_to_metric_families(page)
-    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
 
 
 async def counted_pages(metrics):

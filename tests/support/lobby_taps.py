@@ -1,4 +1,9 @@
-"""What was heard on all wires of a house."""
+"""What was heard on all wires of a house, and what its metrics say."""
+
+import asyncio
+import urllib.request
+
+from prometheus_client.parser import text_string_to_metric_families
 
 
 class Tapped:
@@ -23,3 +28,19 @@ class Tapped:
         # Of an access token the signature: its other parts are no secret.
         self.keep("an access token", tokens.access_token.rpartition(".")[2], *may_know)
         self.keep("a refresh token", tokens.refresh_token.rpartition(".")[2], *may_know)
+
+
+def read_page(address):
+    with urllib.request.urlopen(f"http://{address}/metrics") as page:
+        return page.read().decode()
+
+
+async def pages_of(metrics):
+    """The metrics of each lobby as they are now."""
+    return [await asyncio.to_thread(read_page, address) for address in metrics]
+
+
+def measured(page, name):
+    """The sum of all samples of a name."""
+    families = text_string_to_metric_families(page)
+    return sum(sample.value for family in families for sample in family.samples if sample.name == name)
