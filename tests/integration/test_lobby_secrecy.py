@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from support.calls import Calls, Refused
 from support.house import COMES_S, UNLIMITED, House, own_port
 from support.lobby_people import METHODS, LobbyCalls, Person, plan
-from support.lobby_taps import Tapped, measured, pages_of
+from support.lobby_taps import Tapped, forms, measured, pages_of
 
 from services.game.ids import new_id
 from services.lobby.operators import Operators
@@ -33,7 +33,6 @@ from services.pb.lobby.v1 import room_service_pb2 as room_pb
 from services.pb.lobby.v1.room_pb2 import ROOM_STATE_AFTER, VISIBILITY_PUBLIC
 from services.rules.reasons import Reason
 from services.shell.broker import Broker
-from services.shell.jwks import encode
 from services.shell.logs import ORDER
 
 USER_ID = "the-operators-own-name-for-dan"
@@ -294,13 +293,6 @@ async def run(folder):
 @pytest.fixture(scope="module")
 def tapped(tmp_path_factory):
     return asyncio.run(run(tmp_path_factory.mktemp("lobby_secrecy")))
-
-
-def forms(secret):
-    """The bytes that would show a secret."""
-    if isinstance(secret, str):
-        return [secret.encode()]
-    return [secret, secret.hex().encode(), base64.b64encode(secret).rstrip(b"="), encode(secret).encode()]
 
 
 def test_nobody_is_told_what_it_may_not_know(tapped):

@@ -1,6 +1,7 @@
 """What was heard on all wires of a house, and what its metrics say."""
 
 import asyncio
+import base64
 import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -44,3 +45,10 @@ def measured(page, name):
     """The sum of all samples of a name."""
     families = text_string_to_metric_families(page)
     return sum(sample.value for family in families for sample in family.samples if sample.name == name)
+
+
+def forms(secret):
+    """The bytes that would show a secret."""
+    if isinstance(secret, str):
+        return [secret.encode()]
+    return [secret, secret.hex().encode(), base64.b64encode(secret).rstrip(b"="), encode(secret).encode()]
