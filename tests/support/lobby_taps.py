@@ -6,6 +6,8 @@ import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from services.shell.jwks import encode
+
 
 class Tapped:
     """A house all of whose wires were tapped.
