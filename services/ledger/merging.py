@@ -2,8 +2,12 @@
 
 from collections import deque
 from collections.abc import Iterable
+from typing import Final
 
 from services.ledger.folding import Entry
+
+_NEVER: Final = 1 << 63
+"""Later than anything was recorded: of a stream that has no more."""
 
 
 class Merge:
@@ -40,17 +44,17 @@ class Merge:
         """The next messages, at most so many."""
         taken: list[Entry] = []
         queues, ended = self._queues, self._ended
-        while len(taken) < most:
-            best: deque[Entry] | None = None
-            first = 0
-            for stream, queue in enumerate(queues):
-                if queue:
-                    at_us = queue[0].at_us
-                    if best is None or at_us < first:
-                        best, first = queue, at_us
-                elif not ended[stream]:
-                    return taken
-            if best is None:
-                return taken
-            taken.append(best.popleft())
+        if any(not queue and not over for queue, over in zip(queues, ended, strict=True)):
+            return taken
+        heads = [queue[0].at_us if queue else _NEVER for queue in queues]
+        while len(taken) < most and (first := min(heads)) < _NEVER:
+            stream = heads.index(first)
+            queue = queues[stream]
+            taken.append(queue.popleft())
+            if queue:
+                heads[stream] = queue[0].at_us
+            elif ended[stream]:
+                heads[stream] = _NEVER
+            else:
+                break
         return taken
