@@ -56,6 +56,8 @@ _MIX: Final = Mix(
     noise=True,
 )
 _ROWS: Final = (accounts, applied, transfers, postings, deals, matches, match_players, stats)
+_TOGETHER: Final = 200
+"""Messages decoded in one go."""
 _PLAYS_S: Final = 200
 _PLAYS: Final = 100
 """Of a deal: so many plays a second end so many deals less a second."""
@@ -149,17 +151,26 @@ async def _timed(work: Awaitable[None]) -> float:
 
 
 async def _apply_all(database: Database, messages: Sequence[Message]) -> None:
-    """As the consumer does it, with the streams' messages at hand as JetStream would deliver them."""
+    """As the consumer does it: what comes next is decoded while a transaction is under way."""
     applier = Applier(database, _GRANT, LedgerMetrics(CollectorRegistry()), Log("bench", "error"))
     merge = Merge(STREAMS)
-    for at in range(0, len(messages), BATCH):
+    await _arrive(merge, messages[:BATCH])
+    for at in range(BATCH, len(messages) + BATCH, BATCH):
+        batch = merge.take(BATCH)
+        arriving = asyncio.create_task(_arrive(merge, messages[at : at + BATCH]))
+        await applier.apply(batch)
+        await arriving
+
+
+async def _arrive(merge: Merge, messages: Sequence[Message]) -> None:
+    """The streams' messages come, as JetStream delivers them, and are decoded."""
+    for at in range(0, len(messages), _TOGETHER):
         some: list[list[Any]] = [[] for _ in range(STREAMS)]
-        for message in messages[at : at + BATCH]:
+        for message in messages[at : at + _TOGETHER]:
             some[message.stream].append(entry(*message[:4]))
         for stream, entries in enumerate(some):
             merge.add(stream, entries, ended=True)
-        while batch := merge.take(BATCH):
-            await applier.apply(batch)
+        await asyncio.sleep(0)
 
 
 async def _rows(database: Database, table: Table) -> list[dict[str, Any]]:
