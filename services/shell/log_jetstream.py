@@ -49,6 +49,7 @@ from services.shell.log_store import (
     LiveCallback,
     Lost,
     Stored,
+    Tell,
     Unavailable,
     Why,
 )
@@ -199,6 +200,29 @@ def outcome_of(error: Mapping[str, Any]) -> Answer:
     return Answer(outcome, detail=f"{code} {detail}")
 
 
+class _Found:
+    """What a read has found so far.
+
+    Attributes:
+        after: the sequence that it began behind.
+        commits: what it has found.
+        reached: the sequence of the last one.
+    """
+
+    def __init__(self, after: int, tell: Tell) -> None:
+        self.after = after
+        self.commits: list[Stored] = []
+        self.reached = after
+        self._tell = tell
+
+    def add(self, commits: list[Stored]) -> None:
+        """Add the next commits."""
+        if commits:
+            self.commits += commits
+            self.reached = commits[-1].sequence
+            self._tell(commits)
+
+
 class JetStreamLog:
     """A ``LogStore`` on NATS JetStream.
 
@@ -221,15 +245,23 @@ class JetStreamLog:
         return await self.appender.append(table_id, expected, payload, kind, timeout_s)
 
     async def read(
-        self, table_id: str, after: int = 0, *, min_sequence: int = 0, timeout_s: float = READ_TIMEOUT_S
+        self,
+        table_id: str,
+        after: int = 0,
+        *,
+        min_sequence: int = 0,
+        timeout_s: float = READ_TIMEOUT_S,
+        tell: Tell = lambda _: None,
     ) -> list[Stored]:
         """See ``LogStore.read``."""
+        found = _Found(after, tell)
         try:
             async with asyncio.timeout(timeout_s), self._turn():
-                return await self._read(table_id, after, min_sequence)
+                await self._read(table_id, found, min_sequence)
         except TimeoutError:
             detail = f"{table_id} was not read as far as {min_sequence} in {timeout_s} s"
             raise Unavailable(Why.NO_ANSWER, detail) from None
+        return found.commits
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -245,45 +277,43 @@ class JetStreamLog:
         finally:
             self._turns.release()
 
-    async def _read(self, table_id: str, after: int, min_sequence: int) -> list[Stored]:
-        commits: list[Stored] = []
+    async def _read(self, table_id: str, found: _Found, min_sequence: int) -> None:
         for tries in count(1):
             try:
-                whole = await self._read_direct(table_id, after, commits)
+                whole = await self._read_direct(table_id, found)
                 # What any replica may lack or not know yet, the leader is asked for.
-                if not whole or not (commits or after) or tries > STALE_READS:
-                    await self._read_leader(table_id, after, commits)
+                if not whole or not (found.commits or found.after) or tries > STALE_READS:
+                    await self._read_leader(table_id, found)
             except Unavailable as error:
                 if error.why is not Why.NO_ANSWER:
                     raise
             else:
-                if _reached(commits, after) >= min_sequence:
-                    break
+                if found.reached >= min_sequence:
+                    return
             await asyncio.sleep(min(0.005 * tries, 0.1))
-        return commits
 
-    async def _read_direct(self, table_id: str, after: int, commits: list[Stored]) -> bool:
+    async def _read_direct(self, table_id: str, found: _Found) -> bool:
         """Add what any replica has by batched direct gets; False if a commit is missing between two."""
         route = _route(table_id)
         while True:
-            reached = _reached(commits, after)
-            request = {"seq": reached + 1, "batch": BATCH, "next_by_subj": route.every}
+            request = {"seq": found.reached + 1, "batch": BATCH, "next_by_subj": route.every}
             messages, end = await self._batch(route.stream, request)
-            for message in messages:
-                commit = _stored(message)
-                if commit.previous > _reached(commits, after):
-                    return False
-                commits.append(commit)
+            commits = [_stored(message) for message in messages]
+            before = [found.reached, *(commit.sequence for commit in commits)]
+            missing = next((at for at, commit in enumerate(commits) if commit.previous > before[at]), None)
+            found.add(commits[:missing])
+            if missing is not None:
+                return False
             if not messages or int(end.get(PENDING, 0)) == 0:
                 return True
 
-    async def _read_leader(self, table_id: str, after: int, commits: list[Stored]) -> None:
+    async def _read_leader(self, table_id: str, found: _Found) -> None:
         """Add what the leader has, one by one."""
         while True:
-            commit = await self._wire.first_after(table_id, _reached(commits, after), API_TIMEOUT_S)
+            commit = await self._wire.first_after(table_id, found.reached, API_TIMEOUT_S)
             if commit is None:
                 return
-            commits.append(commit)
+            found.add([commit])
 
     async def last(self, table_ids: Iterable[str]) -> Mapping[str, int]:
         """See ``LogStore.last``."""
@@ -326,10 +356,6 @@ class JetStreamLog:
         except BrokerError as error:
             raise Unavailable(Why.NOT_CONNECTED, str(error)) from error
         return _Listening(subscription)
-
-
-def _reached(commits: list[Stored], after: int) -> int:
-    return commits[-1].sequence if commits else after
 
 
 def batched(items: list[str], size: int) -> Iterator[list[str]]:

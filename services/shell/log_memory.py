@@ -20,6 +20,7 @@ from services.shell.log_store import (
     LiveCallback,
     Lost,
     Stored,
+    Tell,
     Unavailable,
     Why,
 )
@@ -226,13 +227,21 @@ class MemoryLog:
         return await self.appender.append(TableId(table_id), expected, payload, kind, timeout_s)
 
     async def read(
-        self, table_id: str, after: int = 0, *, min_sequence: int = 0, timeout_s: float = READ_TIMEOUT_S
+        self,
+        table_id: str,
+        after: int = 0,
+        *,
+        min_sequence: int = 0,
+        timeout_s: float = READ_TIMEOUT_S,
+        tell: Tell = lambda _: None,
     ) -> list[Stored]:
         """See ``LogStore.read``."""
         commits = [commit for commit in self.store.commits(TableId(table_id)) if commit.sequence > after]
         self._check_connected()
         if max([after, *(commit.sequence for commit in commits)]) < min_sequence:
             raise Unavailable(Why.BEHIND, f"no commit at {min_sequence}")
+        for commit in commits:
+            tell([commit])
         return commits
 
     async def last(self, table_ids: Iterable[str]) -> Mapping[str, int]:

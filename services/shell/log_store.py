@@ -7,7 +7,8 @@ and is no business of the log store, which sees bytes.
 What the server's answers mean, and what is done about each, is the table in README.md in this folder.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Protocol
@@ -108,6 +109,8 @@ class Frozen(Exception):
 
 LiveCallback = Callable[[Stored], None]
 """Takes one live copy; must not block."""
+Tell = Callable[[list[Stored]], None]
+"""Takes some commits of a read that goes on; must not block."""
 
 
 class Listening(Protocol):
@@ -150,6 +153,7 @@ class LogStore(Protocol):
         *,
         min_sequence: int = 0,
         timeout_s: float = READ_TIMEOUT_S,
+        tell: Tell = lambda _: None,
     ) -> list[Stored]:
         """All commits of the table after a sequence, in order.
 
@@ -160,6 +164,7 @@ class LogStore(Protocol):
                 Without it the answer may lack the newest commits, and an empty one proves nothing about the
                 table.
             timeout_s: how long to try.
+            tell: is given the same commits in the same order, some at a time as they come.
 
         Raises:
             Unavailable: not readable in time, or too many reads are waiting (``busy``).
@@ -180,3 +185,23 @@ class LogStore(Protocol):
         Raises:
             Unavailable: no connection.
         """
+
+
+async def pages(store: LogStore, table_id: str) -> AsyncGenerator[list[Stored]]:
+    """All commits of a table as ``LogStore.read`` finds them, some at a time.
+
+    The next are on their way while the caller works on some, so a long log is folded while it is read.
+
+    Raises:
+        Unavailable: as ``read``, perhaps after some were given.
+    """
+    coming: asyncio.Queue[list[Stored] | None] = asyncio.Queue()
+    reading = asyncio.create_task(store.read(table_id, tell=coming.put_nowait))
+    reading.add_done_callback(lambda _: coming.put_nowait(None))
+    try:
+        while (commits := await coming.get()) is not None:
+            yield commits
+        await reading
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)

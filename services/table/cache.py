@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -16,7 +17,7 @@ from services.game.seal import open_snapshot
 from services.pb.log.v1.log_pb2 import Snapshot
 from services.rules.reasons import Reason
 from services.shell.errors import RefusedError, unavailable
-from services.shell.log_store import Stored, Unavailable
+from services.shell.log_store import Stored, Unavailable, pages
 from services.shell.logs import fault_of
 from services.table.deps import Deps
 from services.table.hot import Folded, HotTable, fold
@@ -102,7 +103,9 @@ class TableCache:
         folded = await self._from_snapshot(table_id)
         source = "log" if folded is None else "snapshot"
         if folded is None:
-            folded = await self._fold_all(None, await self.deps.log_store.read(table_id))
+            async with aclosing(pages(self.deps.log_store, table_id)) as coming:
+                async for commits in coming:
+                    folded = await self._fold_all(folded, commits)
         if folded is None:
             raise RefusedError(Reason.UNKNOWN_TABLE)
         hot = self.admit(folded, started)

@@ -1,6 +1,7 @@
 """What every log store does, in memory and on a real server alike."""
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 from support.broker import Writer, check_chain, new_table, until
@@ -9,7 +10,7 @@ from services.game.errors import BadId
 from services.shell.broker import Broker
 from services.shell.log_jetstream import JetStreamLog
 from services.shell.log_memory import MemoryLog, MemoryStore
-from services.shell.log_store import PAYLOAD_MAX, Appended, LogStore, Lost, Stored
+from services.shell.log_store import PAYLOAD_MAX, Appended, LogStore, Lost, Stored, pages
 
 WRITTEN = 400
 """Commits of a race: twenty a table."""
@@ -79,6 +80,34 @@ class LogStoreContract:
         assert [commit.sequence for commit in commits] == sequences[3:]
         assert await log.read(table, sequences[-1]) == []
         assert len(await log.read(table, min_sequence=sequences[-1])) == 5
+
+    async def test_a_read_tells_what_it_finds_as_it_comes(self, log: LogStore) -> None:
+        table = new_table()
+        sequences = await self.fill(log, table, 7)
+        told: list[Stored] = []
+        assert await log.read(table, sequences[1], tell=told.extend) == told
+        assert [commit.sequence for commit in told] == sequences[2:]
+
+    async def test_pages_are_what_is_read(self, log: LogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("services.shell.log_jetstream.BATCH", 3)
+        table = new_table()
+        await self.fill(log, table, 8)
+        found = [page async for page in pages(log, table)]
+        assert [commit for page in found for commit in page] == await log.read(table)
+        assert len(found) > 2
+        assert [page async for page in pages(log, new_table())] == []
+        with pytest.raises(BadId):
+            await anext(pages(log, "*"))
+
+    async def test_whoever_leaves_pages_early_ends_the_read(self, log: LogStore) -> None:
+        table = new_table()
+        await self.fill(log, table, 4)
+        before = asyncio.all_tasks()
+        async with aclosing(pages(log, table)) as coming:
+            async for page in coming:
+                assert page
+                break
+        assert asyncio.all_tasks() <= before
 
     async def test_an_unknown_table_is_empty(self, log: LogStore) -> None:
         table = new_table()
