@@ -59,7 +59,7 @@ COLD_LOADS: Final = 16
 """Reads under way at once; the server works through them on about one core."""
 COLD_LOADS_WAITING: Final = 256
 """Reads that may wait for those; the next one is told to come back."""
-BATCH: Final = 1000
+BATCH: Final = 2500
 """Messages of one batched direct get."""
 BATCH_TIMEOUT_S: Final = 3.0
 """For all answers of one; a connection that has died is noticed in that time."""
