@@ -11,7 +11,7 @@ from support.mixes import OPTIONS, plain_sizes, throw_sizes
 
 from engine_ext.codes import CARDS, NO_TRUMP, Verdict
 
-ROUNDS = 60
+ROUNDS = 100
 
 
 class Variant:
