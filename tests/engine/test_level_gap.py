@@ -3,8 +3,9 @@
 from itertools import combinations
 
 import pytest
-from support.cards import RANKS, cards, counts, names, order
+from support.cards import RANKS, cards, names, order
 from support.engines import ENGINES
+from support.worked import legal, owed, shape
 
 from engine_ext.codes import Adjacency, Verdict
 
@@ -16,18 +17,6 @@ def engine(request):
 
 def custom(engine, level, trump="S", **options):
     return order(ENGINES[engine].Rules(**options), level, trump)
-
-
-def shape(in_order, some):
-    return [f"{part.width}x{part.length}" for part in in_order.shape(cards(some))]
-
-
-def owed(in_order, lead, hand):
-    return in_order.lead(cards(lead)).owed(counts(cards(hand)))
-
-
-def legal(in_order, lead, hand, play):
-    return in_order.lead(cards(lead)).check_cards(cards(hand), cards(play)) == Verdict.OK
 
 
 TWOS = {"permanent_twos": True}

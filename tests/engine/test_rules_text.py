@@ -1,8 +1,9 @@
 """Sentences of the rules one by one, in both engines; the sources' own examples are among the judge cases."""
 
 import pytest
-from support.cards import cards, counts, names, order
+from support.cards import cards, names, order
 from support.engines import ENGINES, rules_of
+from support.worked import legal, owed, shape
 
 from engine_ext.codes import Adjacency, ForcedComponent, Multiplier, ThrowPolicy, Verdict
 
@@ -18,18 +19,6 @@ def deal(engine, preset, level="T", trump="S"):
 
 def custom(engine, level="T", trump="S", **options):
     return order(ENGINES[engine].Rules(**options), level, trump)
-
-
-def shape(in_order, some):
-    return [f"{part.width}x{part.length}" for part in in_order.shape(cards(some))]
-
-
-def owed(in_order, lead, hand):
-    return in_order.lead(cards(lead)).owed(counts(cards(hand)))
-
-
-def legal(in_order, lead, hand, play):
-    return in_order.lead(cards(lead)).check_cards(cards(hand), cards(play)) == Verdict.OK
 
 
 # §2

@@ -92,14 +92,7 @@ async def test_a_second_signal_ends_it_at_once(house, lobby):
     ann = await Person(lobby, 0).sign_in()
     ann.come()
     await ann.stay.until(lambda: ann.stay.whereabouts is not None)
-    stopping = house.lobbies[0]
-    # Whoever watches its health holds up its orderly end.
-    async with stopping.healths() as healths:
-        assert (await healths.read()).status == HealthCheckResponse.SERVING
-        stopping.signal(signal.SIGTERM)
-        assert (await healths.read()).status == HealthCheckResponse.NOT_SERVING
-        stopping.signal(signal.SIGTERM)
-        assert await stopping.wait(patience(1)) == 1
+    assert await house.lobbies[0].end_at_once() == 1
     await ann.go()
 
 

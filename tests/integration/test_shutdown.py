@@ -128,14 +128,7 @@ async def test_a_second_signal_ends_it_at_once(house, calls):
     founded = await calls.settle("CreateTable", founding(), NAMES[0])
     watch = Watching(calls, founded.table_id, NAMES[0]).start()
     await watch.until(lambda: watch.starts)
-    stopping = house.replicas[0]
-    # Whoever watches its health holds up its orderly end.
-    async with stopping.healths() as healths:
-        assert (await healths.read()).status == HealthCheckResponse.SERVING
-        stopping.signal(signal.SIGTERM)
-        assert (await healths.read()).status == HealthCheckResponse.NOT_SERVING
-        stopping.signal(signal.SIGTERM)
-        assert await stopping.wait(patience(1)) == 1
+    assert await house.replicas[0].end_at_once() == 1
     await watch.stop()
 
 
